@@ -26,9 +26,10 @@ from ptxmma import paths
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import c_text, formula_text
-from ptxmma.model import Cases, Layout, SharedMemory, formula
+from ptxmma.model import Cases, DescriptorField, Layout, SharedMemory, formula
 
 Array = npt.NDArray[np.uint32]
 
@@ -217,6 +218,7 @@ def test_every_function_compiles_without_a_branch(compilers: dict[str, list[str]
     texts = "".join(path.read_text() for path in core.rglob("*.h"))
     declared = dict(re.findall(r"^PTXMMA_(?:HOST_|CONSTEXPR_)?FN .*?\b(ptxmma_\w+)\(\s*(\w+)", texts, re.MULTILINE))
     chooses = {name for name, first in declared.items() if first.startswith("ptxmma_") and first != "ptxmma_descriptor"}
+    chooses |= {name for name in declared if name.endswith("_is_legal")}  # ends at the first field that is not
     assert {"ptxmma_describe_swizzle", "ptxmma_swizzle_address"} <= chooses  # by an enumerator, in a switch
     for compiler in compilers["c"]:
         assembly = tmp_path / f"{compiler}.s"
@@ -508,9 +510,19 @@ def test_the_headers_carry_the_version_of_the_spec(catalog: Catalog, core: Path)
 
 @pytest.fixture(scope="module")
 def memory(catalog: Catalog) -> SharedMemory:
-    memory = catalog.database.spec.shared_memory
-    assert memory is not None
-    return memory
+    spec = catalog.database.spec
+    assert spec.shared_memory is not None
+    return read_by(spec, spec.shared_memory, "wgmma")
+
+
+@pytest.fixture(scope="module")
+def fields(catalog: Catalog) -> tuple[DescriptorField, ...]:
+    return matrix_format(catalog.database.spec, "wgmma").fields
+
+
+@pytest.fixture(scope="module")
+def encoding(catalog: Catalog) -> dict[str, int]:
+    return swizzle_encoding(catalog.database.spec, "wgmma")
 
 
 def _cute(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -526,7 +538,7 @@ def _positions(mode: Sequence[tuple[int, int]]) -> Iterator[int]:
         yield sum(digit * stride for digit, (_, stride) in zip(reversed(digits), mode, strict=True))
 
 
-def test_the_worked_examples_come_out(catalog: Catalog, memory: SharedMemory, library: Library) -> None:
+def test_the_worked_examples_come_out(catalog: Catalog, memory: SharedMemory, library: Library, fields: Sequence[DescriptorField]) -> None:
     """Figures 166 to 170: the exact layout, and how the offsets are encoded."""
     bits = {entry.name: entry.bits for entry in catalog.database.spec.types.elements}
     assert memory.examples
@@ -542,64 +554,66 @@ def test_the_worked_examples_come_out(catalog: Catalog, memory: SharedMemory, li
             del along_k[span * 8 // width :]
         for x, k in itertools.product(range(len(along_x)), range(len(along_k))):
             assert library.call(function, x, k, width, lbo, sbo) == (along_x[x] + along_k[k]) * width // 8, (example.name, x, k)
-        encoded = _encode(memory, library, leading_byte_offset=lbo, stride_byte_offset=sbo)
-        fields = {entry.name: encoded >> entry.low & (1 << entry.width) - 1 for entry in memory.descriptor}
-        assert fields["stride_byte_offset"] == example.sbo_encoding, example.name
+        encoded = _encode(fields, library, leading_byte_offset=lbo, stride_byte_offset=sbo)
+        held = {entry.name: encoded >> entry.low & (1 << entry.width) - 1 for entry in fields}
+        assert held["stride_byte_offset"] == example.sbo_encoding, example.name
         # Without a leading dimension the manual writes 1 by convention.
-        assert fields["leading_byte_offset"] == (example.lbo_encoding if example.lbo else 0), example.name
+        assert held["leading_byte_offset"] == (example.lbo_encoding if example.lbo else 0), example.name
 
 
-def test_swizzles_are_those_of_cute(memory: SharedMemory, library: Library) -> None:
+def test_swizzles_are_those_of_cute(memory: SharedMemory, library: Library, encoding: dict[str, int]) -> None:
     for mode in memory.swizzles:
         bits, base, shift = map(int, re.findall(r"\d+", mode.cute))
         for address in range(0, 2 * mode.pattern, 16):
             expected = address ^ (address >> shift & ((1 << bits) - 1) << base)
-            assert library.call("ptxmma_swizzle_address", mode.encoding, address + 5, 0) == expected + 5, mode.name
+            assert library.call("ptxmma_swizzle_address", encoding[mode.name], address + 5, 0) == expected + 5, mode.name
 
 
-def test_a_base_offset_moves_the_pattern(memory: SharedMemory, library: Library) -> None:
+def test_a_base_offset_moves_the_pattern(memory: SharedMemory, library: Library, encoding: dict[str, int]) -> None:
     """A pattern off its grid is swizzled like one on it."""
     for mode in memory.swizzles:
         for start in range(0, 2048, 128):
-            offset = library.call("ptxmma_base_offset", mode.encoding, start)
+            offset = library.call("ptxmma_base_offset", encoding[mode.name], start)
             assert offset == (start // 128 % 8 if start % mode.pattern else 0), mode.name
             assert offset == formula.evaluate(formula.parse(memory.base_offset), {"start": start, "pattern": mode.pattern}), mode.name
             for address in range(0, mode.pattern, 16):
-                moved = library.call("ptxmma_swizzle_address", mode.encoding, start + address, offset)
-                assert (moved ^ start + address) == (library.call("ptxmma_swizzle_address", mode.encoding, address, 0) ^ address), mode.name
+                moved = library.call("ptxmma_swizzle_address", encoding[mode.name], start + address, offset)
+                assert (moved ^ start + address) == (library.call("ptxmma_swizzle_address", encoding[mode.name], address, 0) ^ address), (
+                    mode.name
+                )
 
 
-def _descriptor(memory: SharedMemory) -> Any:
-    fields = [(entry.name, ctypes.c_uint32 if entry.width + entry.shift <= 32 else ctypes.c_uint64) for entry in memory.descriptor]
-    return type("Descriptor", (ctypes.Structure,), {"_fields_": fields})
+def _descriptor(fields: Sequence[DescriptorField]) -> Any:
+    members = [(entry.name, ctypes.c_uint32 if entry.width + entry.shift <= 32 else ctypes.c_uint64) for entry in fields]
+    return type("Descriptor", (ctypes.Structure,), {"_fields_": members})
 
 
-def _encode(memory: SharedMemory, library: Library, **values: int) -> int:
+def _encode(fields: Sequence[DescriptorField], library: Library, **values: int) -> int:
     function = library.c.ptxmma_descriptor_encode
-    function.restype, function.argtypes = ctypes.c_uint64, [structure := _descriptor(memory)]
+    function.restype, function.argtypes = ctypes.c_uint64, [structure := _descriptor(fields)]
     return int(function(structure(**values)))
 
 
-def test_descriptors_round_trip(memory: SharedMemory, library: Library) -> None:
+def test_descriptors_round_trip(fields: Sequence[DescriptorField], library: Library) -> None:
     decode = library.c.ptxmma_descriptor_decode
-    decode.restype, decode.argtypes = _descriptor(memory), [ctypes.c_uint64]
-    for entry in memory.descriptor:
+    decode.restype, decode.argtypes = _descriptor(fields), [ctypes.c_uint64]
+    for entry in fields:
         for stored in (0, 1, 5 % (1 << entry.width), (1 << entry.width) - 1):
-            encoded = _encode(memory, library, **{entry.name: stored << entry.shift})
+            encoded = _encode(fields, library, **{entry.name: stored << entry.shift})
             assert encoded == stored << entry.low, entry.name
             decoded = decode(encoded)
-            assert {other.name: getattr(decoded, other.name) for other in memory.descriptor} == {
-                other.name: stored << entry.shift if other is entry else 0 for other in memory.descriptor
+            assert {other.name: getattr(decoded, other.name) for other in fields} == {
+                other.name: stored << entry.shift if other is entry else 0 for other in fields
             }
-    everything = {entry.name: ((1 << entry.width) - 1) << entry.shift for entry in memory.descriptor}
-    decoded = decode(_encode(memory, library, **everything))
+    everything = {entry.name: ((1 << entry.width) - 1) << entry.shift for entry in fields}
+    decoded = decode(_encode(fields, library, **everything))
     assert {name: getattr(decoded, name) for name in everything} == everything
 
 
-def test_values_too_large_for_a_field_leave_its_neighbours_alone(memory: SharedMemory, library: Library) -> None:
-    for entry in memory.descriptor:
+def test_values_too_large_for_a_field_leave_its_neighbours_alone(fields: Sequence[DescriptorField], library: Library) -> None:
+    for entry in fields:
         size = 32 if entry.width + entry.shift <= 32 else 64
-        encoded = _encode(memory, library, **{entry.name: (1 << size) - 1})
+        encoded = _encode(fields, library, **{entry.name: (1 << size) - 1})
         assert encoded == ((1 << entry.width) - 1) << entry.low, entry.name
 
 

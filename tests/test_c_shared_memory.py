@@ -17,6 +17,7 @@ from header_programs import EXTERNAL, WARNINGS, run
 from ptxmma import paths
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import load
+from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import shared_layout
 from ptxmma.matrices.shared_memory import Descriptor, SharedLayout
@@ -24,11 +25,13 @@ from ptxmma.matrices.shared_memory import Descriptor, SharedLayout
 _OK, _SIZE, _ALIGNMENT, _RANGE, _NULL, _MULTIPLE = 0, 1, 2, 3, 7, 8
 _SPEC = load(paths.DATABASE).spec
 assert _SPEC.shared_memory is not None
-_FIELDS = _SPEC.shared_memory.descriptor
-_MODES = {mode.name: mode for mode in _SPEC.shared_memory.swizzles}
-_MAJORNESS: list[str] = list(dict.fromkeys(layout.majorness for layout in _SPEC.shared_memory.layouts))
+_MEMORY = read_by(_SPEC, _SPEC.shared_memory, "wgmma")
+_FIELDS = matrix_format(_SPEC, "wgmma").fields
+_MODES = {mode.name: mode for mode in _MEMORY.swizzles}
+_ENCODING = swizzle_encoding(_SPEC, "wgmma")
+_MAJORNESS: list[str] = list(dict.fromkeys(layout.majorness for layout in _MEMORY.layouts))
 _TYPES = {entry.name: number for number, entry in enumerate(_SPEC.types.elements, 1)}
-_READABLE = [(name, entry.majorness) for entry in _SPEC.shared_memory.majorness for name in entry.elements]
+_READABLE = [(name, entry.majorness) for entry in _MEMORY.majorness for name in entry.elements]
 
 _LIBRARY = """
 #include "ptxmma/shared_layout.h"
@@ -126,7 +129,7 @@ class _Layout(ctypes.Structure):
 
     @classmethod
     def of(cls, layout: SharedLayout) -> _Layout:
-        kind, majorness, swizzle = _TYPES[layout.element.name], _MAJORNESS.index(layout.majorness), _MODES[layout.swizzle].encoding
+        kind, majorness, swizzle = _TYPES[layout.element.name], _MAJORNESS.index(layout.majorness), _ENCODING[layout.swizzle]
         return cls(kind, majorness, swizzle, layout.x, layout.k, layout.lbo, layout.sbo, layout.start, layout.base_offset)
 
 
@@ -356,7 +359,7 @@ def test_images_end_where_descriptors_do(library: ctypes.CDLL) -> None:
     layout_c = _Layout()
     outcomes = set()
     for x, start in itertools.product((1024, 2040, 2048), (0, 128, 1024, 1 << 17, (1 << 18) - 128)):
-        arguments = (_TYPES["f16"], 0, _MODES["128B"].encoding, x, 64, start)
+        arguments = (_TYPES["f16"], 0, _ENCODING["128B"], x, 64, start)
         status = library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, arguments), ctypes.byref(layout_c))
         if status == _OK:
             assert SharedLayout("f16", "K", "128B", x, 64, start=start).size == x * 128

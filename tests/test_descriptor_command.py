@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.shared_formats import read_by
 from ptxmma.cli import main
 from ptxmma.matrices.canonical import Geometry, readable
 from ptxmma.matrices.descriptors import Descriptor, suspicions
-from ptxmma.matrices.matrix_descriptor import fields
 from ptxmma.matrices.shared_memory import SharedLayout
 
 _GOOD = 0x4000004000010040
@@ -35,24 +35,26 @@ def made(address: int = 0, lbo: int = 16, sbo: int = 1024, base: int = 0, swizzl
 # --- suspicions -------------------------------------------------------------------------------------------------------------
 
 
-def test_no_descriptor_of_a_dense_image_is_suspicious(catalog: Catalog) -> None:
+@pytest.mark.parametrize("family", ["wgmma", "tcgen05"])
+def test_no_descriptor_of_a_dense_image_is_suspicious(catalog: Catalog, family: str) -> None:
     """Descriptors of the library raise no suspicion: every type, majorness and swizzle, every step along k, several sizes."""
-    memory = catalog.database.spec.shared_memory
-    assert memory is not None
+    spec = catalog.database.spec
+    assert spec.shared_memory is not None
+    memory = read_by(spec, spec.shared_memory, family)
     asked = 0
     for majorness, mode in itertools.product(("K", "MN"), memory.swizzles):
-        for element in readable(majorness, None).values():
+        for element in readable(majorness, None, family=family, swizzle=mode.name).values():
             panel = mode.bytes * 8 // element.bits
             step = 256 // element.bits
             for lines, panels in itertools.product((64, 128), (1, 2, 4)):
                 sizes = (lines, panels * max(panel, step)) if majorness == "K" else (panels * max(panel, 64), lines)
                 if sizes[0] * sizes[1] * element.bits // 8 > 1 << 16:
                     continue
-                layout = SharedLayout(element, majorness, mode.name, *sizes, start=4096)
+                layout = SharedLayout(element, majorness, mode.name, *sizes, start=4096, family=family)
                 for descriptor in layout.steps(step):
                     asked += 1
-                    assert not suspicions(descriptor.encode(), majorness), (layout, descriptor)
-                    assert not suspicions(descriptor.encode()), (layout, descriptor)
+                    assert not suspicions(descriptor.encode(), majorness, family=family), (layout, descriptor)
+                    assert not suspicions(descriptor.encode(), family=family), (layout, descriptor)
     assert asked > 200
 
 
@@ -119,12 +121,11 @@ def test_bytes_where_units_are_meant() -> None:
         assert rules(made(lbo=rows * 16, sbo=128, swizzle="none"), "K") == []
 
 
-def test_fields_are_read_in_bytes_and_elements(catalog: Catalog) -> None:
-    kind = next(entry for entry in catalog.database.spec.types.elements if entry.name == "tf32")
-    by_name = {each.field.name: each for each in fields(_GOOD, kind)}
-    assert (by_name["start_address"].stored, by_name["start_address"].value, by_name["start_address"].elements) == (64, 1024, 256)
-    assert (by_name["swizzle"].stored, by_name["swizzle"].value, by_name["swizzle"].elements) == (1, "128B", None)
-    assert fields(_GOOD)[0].elements is None
+def test_fields_are_read_in_bytes_and_elements() -> None:
+    rows = {each["field"]: each for each in json.loads(ask("decode", hex(_GOOD), "--type", "tf32", "--json"))["fields"]}
+    assert [rows["start_address"][key] for key in ("holds", "value", "elements")] == [64, 1024, 256]
+    assert [rows["swizzle"][key] for key in ("holds", "value", "elements")] == [1, "128B", None]
+    assert "elements" not in json.loads(ask("decode", hex(_GOOD), "--json"))["fields"][0]
 
 
 # --- encode -----------------------------------------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ def test_encode_says_what_is_suspicious_and_encodes_all_the_same() -> None:
         ("--swizzle 128 --lbo 8 --sbo 1024", "--lbo 8 has no encoding"),
         ("--swizzle 128 --lbo 16 --sbo 1000", "--sbo 1000 has no encoding"),
         ("--swizzle 128 --lbo 16 --sbo 1024 --base-offset 8", "--base-offset 8 has no encoding in a descriptor; allowed: 0..7"),
-        ("--swizzle 96 --lbo 16 --sbo 1024", "unknown swizzle '96B'; known: none, 32B, 64B, 128B"),
+        ("--swizzle 96 --lbo 16 --sbo 1024", "--swizzle 96B is not legal; allowed: none, 128B, 64B, 32B"),
         ("--swizzle 128 --lbo x --sbo 1024", "'x' is not an integer; hexadecimal starts with 0x"),
         ("--swizzle 128 --lbo 16", "give --lbo and --sbo, or the matrix in memory: --type, --major, --rows, --cols"),
         ("--swizzle 128 --type bf16 --rows 64", "--major and --cols missing"),

@@ -53,7 +53,7 @@ def _with(catalog: Catalog, path: str, value: Any) -> Catalog:
         (_WGMMA, "shared_memory.base_offset", "0", False),
         (_WGMMA, "shared_memory.swizzles.1.bytes", 64, False),
         (_WGMMA, "shared_memory.layouts.0.offset", "0", False),
-        (_WGMMA, "shared_memory.descriptor.1.low", 17, False),
+        (_WGMMA, "descriptors.0.fields.1.low", 17, False),
         (_WGMMA, "shared_memory.swizzles.1.title", "other words", True),
         (_MMA, "shared_memory.swizzle_formula", "address", True),
         (_MMA, "types.elements.0.title", "other words", True),

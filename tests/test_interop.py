@@ -489,7 +489,10 @@ def test_swizzles_of_shared_memory(catalog: Catalog) -> None:
     assert memory is not None
     addresses = range(4096)
     for mode in memory.swizzles:
-        swizzle, rule = from_cute(f"{mode.cute} o 0 o 1:0").swizzle or Swizzle(0, 4, 3), formula.parse(memory.swizzle_formula)
+        swizzle, rule = (
+            from_cute(f"{mode.cute} o 0 o 1:0").swizzle or Swizzle(0, 4, 3),
+            formula.parse(mode.formula or memory.swizzle_formula),
+        )
         expected = [formula.evaluate(rule, {"address": address, "base_offset": 0, "span": mode.bytes}) for address in addresses]
         assert list(map(swizzle, addresses)) == expected
         elements = from_cute(f"{swizzle} o smem_ptr[16b](unset) o (2048):(1)")

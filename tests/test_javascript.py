@@ -20,6 +20,7 @@ from ptxmma import sparse
 from ptxmma.catalog import links
 from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.shared_formats import matrix_format, read_by
 from ptxmma.check import Checker
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import index_functions, javascript, python_layouts
@@ -385,18 +386,19 @@ def test_suspicions_of_descriptors_are_those_of_the_library(ask: Ask) -> None:
     assert rules == {"unused", "base", "pattern", "zero", "overlap", "phase", "bytes", "reach"}
 
 
-def test_descriptors_are_read_as_the_library_reads_them(ask: Ask) -> None:
+def test_descriptors_are_read_as_the_library_reads_them(catalog: Catalog, ask: Ask) -> None:
     drawn = random.Random(7)
     words = [0x4000004000010040, 0, 2**64 - 1, *(drawn.getrandbits(64) for _ in range(200))]
     for bits, answer in zip(words, ask([{"ask": "decode", "bits": str(bits)} for bits in words]), strict=True):
         known = Descriptor.decode(bits)
         assert answer == {name: getattr(known, name) for name in answer}
-        assert set(answer) == set(known.__struct_fields__)
+        assert list(answer) == [field.name for field in matrix_format(catalog.database.spec, "wgmma").fields]
 
 
 def test_swizzles_and_offsets_are_the_formulas(catalog: Catalog, ask: Ask) -> None:
-    memory = catalog.database.spec.shared_memory
-    assert memory is not None
+    spec = catalog.database.spec
+    assert spec.shared_memory is not None
+    memory = read_by(spec, spec.shared_memory, "wgmma")
     points = [[address, mode.bytes, base] for mode in memory.swizzles for base in range(8) for address in range(0, 4096, 16)]
     (moved,) = ask([{"ask": "function", "name": "swizzle", "points": points}])
     formula = parse(memory.swizzle_formula)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.shared_formats import matrix_format, read_by
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import python_layouts
 from ptxmma.generator.emit.index_functions import Sparsity, of_layout
@@ -189,8 +190,9 @@ def test_the_files_are_formatted(catalog: Catalog, root: Path, tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def memory(catalog: Catalog) -> SharedMemory:
-    assert catalog.database.spec.shared_memory is not None
-    return catalog.database.spec.shared_memory
+    spec = catalog.database.spec
+    assert spec.shared_memory is not None
+    return read_by(spec, spec.shared_memory, "wgmma")
 
 
 def test_the_swizzle_permutes_each_pattern_and_undoes_itself(memory: SharedMemory, functions: Functions) -> None:
@@ -264,15 +266,16 @@ def test_addresses_are_swizzled_offsets(memory: SharedMemory, functions: Functio
                 assert _same(functions[f"address_{stem}"](2048, *arguments), functions["swizzle"](plain, mode.bytes))
 
 
-def test_descriptors_come_back(memory: SharedMemory, functions: Functions) -> None:
+def test_descriptors_come_back(catalog: Catalog, functions: Functions) -> None:
+    fields = matrix_format(catalog.database.spec, "wgmma").fields
     encode, decode = functions["encode_descriptor"], functions["decode_descriptor"]
-    for field in memory.descriptor:
+    for field in fields:
         for value in (1 << field.shift, (1 << field.width) - 1 << field.shift):
-            values = {other.name: value if other is field else 0 for other in memory.descriptor}
+            values = {other.name: value if other is field else 0 for other in fields}
             descriptor = encode(**values)
             assert descriptor == value >> field.shift << field.low
             assert decode(descriptor) == tuple(values.values())
-    everything = [(1 << field.width) - 1 << field.shift for field in memory.descriptor]
+    everything = [(1 << field.width) - 1 << field.shift for field in fields]
     arrays = [np.array([0, value], dtype=np.uint64) for value in everything]
     assert _same(encode(*arrays), np.array([0, encode(*everything)], dtype=np.uint64))
     assert all(_same(ours, theirs) for ours, theirs in zip(decode(encode(*arrays)), arrays, strict=True))

@@ -18,13 +18,14 @@ import ptxmma
 from ptxmma import paths, shared_memory
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Missing, load
+from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
 from ptxmma.generator import pipeline
 from ptxmma.matrices.shared_memory import Descriptor, SharedLayout, bank_conflicts, base_offset, read_operand
 from ptxmma.model import ElementType, SharedMemory, Spec, formula
 
 _SPEC: Spec = load(paths.DATABASE).spec
 assert _SPEC.shared_memory is not None
-_MEMORY: SharedMemory = _SPEC.shared_memory
+_MEMORY: SharedMemory = read_by(_SPEC, _SPEC.shared_memory, "wgmma")
 _TYPES = {entry.name: entry for entry in _SPEC.types.elements}
 _MODES = {mode.name: mode for mode in _MEMORY.swizzles}
 #: Every type with every majorness that instructions read it with.
@@ -353,7 +354,7 @@ def test_descriptors_survive_encoding(start: int, lbo: int, sbo: int, shift: int
         start_address=start * 16, leading_byte_offset=lbo * 16, stride_byte_offset=sbo * 16, base_offset=shift, swizzle=swizzle
     )
     encoded = descriptor.encode()
-    assert encoded == start | lbo << 16 | sbo << 32 | shift << 49 | _MODES[swizzle].encoding << 62
+    assert encoded == start | lbo << 16 | sbo << 32 | shift << 49 | swizzle_encoding(_SPEC, "wgmma")[swizzle] << 62
     assert Descriptor.decode(np.uint64(encoded | reserved << 14)) == descriptor
 
 
@@ -514,7 +515,7 @@ def test_an_image_may_end_where_the_reach_of_descriptors_ends() -> None:
         ("stride_byte_offset", -16, "stride_byte_offset = -16"),
         ("leading_byte_offset", 1 << 18, "leading_byte_offset = 262144"),
         ("base_offset", 8, r"base_offset = 8 has no encoding in a descriptor; allowed: 0\.\.7"),
-        ("swizzle", "16B", "unknown swizzle '16B'"),
+        ("swizzle", "16B", "swizzle = 16B is not legal; allowed: none, 128B, 64B, 32B"),
     ],
 )
 def test_fields_without_an_encoding(field: str, value: Any, message: str) -> None:

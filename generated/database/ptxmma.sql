@@ -606,9 +606,9 @@ CREATE TABLE tensor_map (
 CREATE TABLE swizzles (
   "name" TEXT PRIMARY KEY,
   "title" TEXT NOT NULL,
-  "encoding" INTEGER NOT NULL,
   "bytes" INTEGER NOT NULL,
   "pattern" INTEGER NOT NULL,
+  "formula" TEXT NOT NULL,
   "cute" TEXT NOT NULL,
   "tma" TEXT NOT NULL,
   "source" TEXT NOT NULL,
@@ -649,63 +649,28 @@ CREATE TABLE canonical_layout_swizzles (
   PRIMARY KEY ("canonical_layout", "position")
 ) WITHOUT ROWID;
 
--- The element types that an instruction can read with a majorness.
+-- The element types that instructions can read with a majorness.
 CREATE TABLE majorness (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
   "majorness" TEXT NOT NULL,
+  "family" TEXT NOT NULL,
   "text" TEXT NOT NULL,
   "source" TEXT NOT NULL
 );
+
+CREATE TABLE majorness_swizzles (
+  "majorness" INTEGER NOT NULL REFERENCES majorness("id"),
+  "position" INTEGER NOT NULL,
+  "swizzle" TEXT NOT NULL,
+  PRIMARY KEY ("majorness", "position")
+) WITHOUT ROWID;
 
 CREATE TABLE majorness_elements (
   "majorness" INTEGER NOT NULL REFERENCES majorness("id"),
   "position" INTEGER NOT NULL,
   "element" TEXT NOT NULL,
   PRIMARY KEY ("majorness", "position")
-) WITHOUT ROWID;
-
--- A field of a descriptor.
-CREATE TABLE descriptor_fields (
-  "id" INTEGER PRIMARY KEY,
-  "descriptor" TEXT REFERENCES descriptors("name"),
-  "field" TEXT NOT NULL,  -- descriptor, fields
-  "position" INTEGER NOT NULL,
-  "name" TEXT NOT NULL,
-  "title" TEXT NOT NULL,
-  "low" INTEGER NOT NULL,
-  "width" INTEGER NOT NULL,
-  "upper" INTEGER,
-  "shift" INTEGER NOT NULL,
-  "less" INTEGER NOT NULL,
-  "unit" TEXT NOT NULL,
-  "default" INTEGER,
-  "fixed" INTEGER,
-  "source" TEXT NOT NULL
-);
-
--- The legal values of a field where ``when`` holds.
-CREATE TABLE field_cases (
-  "id" INTEGER PRIMARY KEY,
-  "descriptor_field" INTEGER NOT NULL REFERENCES descriptor_fields("id"),
-  "position" INTEGER NOT NULL,
-  "condition" TEXT,  -- JSON
-  "source" TEXT NOT NULL
-);
-
-CREATE TABLE field_case_values (
-  "field_case" INTEGER NOT NULL REFERENCES field_cases("id"),
-  "name" TEXT NOT NULL,
-  "position" INTEGER NOT NULL,
-  "value" INTEGER NOT NULL,
-  PRIMARY KEY ("field_case", "name")
-) WITHOUT ROWID;
-
-CREATE TABLE field_case_targets (
-  "field_case" INTEGER NOT NULL REFERENCES field_cases("id"),
-  "position" INTEGER NOT NULL,
-  "target" TEXT NOT NULL,
-  PRIMARY KEY ("field_case", "position")
 ) WITHOUT ROWID;
 
 -- A worked example of the manual (Figures 166-170): what it states, which the layouts must reproduce.
@@ -926,6 +891,89 @@ CREATE TABLE descriptor_kinds (
   "position" INTEGER NOT NULL,
   "kind" TEXT NOT NULL,
   PRIMARY KEY ("descriptor", "position")
+) WITHOUT ROWID;
+
+-- A field of a descriptor.
+CREATE TABLE descriptor_fields (
+  "id" INTEGER PRIMARY KEY,
+  "descriptor" TEXT NOT NULL REFERENCES descriptors("name"),
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  "title" TEXT NOT NULL,
+  "low" INTEGER NOT NULL,
+  "width" INTEGER NOT NULL,
+  "upper" INTEGER,
+  "shift" INTEGER NOT NULL,
+  "less" INTEGER NOT NULL,
+  "unit" TEXT NOT NULL,
+  "default" INTEGER,
+  "fixed" INTEGER,
+  "source" TEXT NOT NULL
+);
+
+-- The legal values of a field where ``when`` holds.
+CREATE TABLE field_cases (
+  "id" INTEGER PRIMARY KEY,
+  "descriptor_field" INTEGER NOT NULL REFERENCES descriptor_fields("id"),
+  "position" INTEGER NOT NULL,
+  "condition" TEXT,  -- JSON
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE field_case_values (
+  "field_case" INTEGER NOT NULL REFERENCES field_cases("id"),
+  "name" TEXT NOT NULL,
+  "position" INTEGER NOT NULL,
+  "value" INTEGER NOT NULL,
+  PRIMARY KEY ("field_case", "name")
+) WITHOUT ROWID;
+
+CREATE TABLE field_case_targets (
+  "field_case" INTEGER NOT NULL REFERENCES field_cases("id"),
+  "position" INTEGER NOT NULL,
+  "target" TEXT NOT NULL,
+  PRIMARY KEY ("field_case", "position")
+) WITHOUT ROWID;
+
+-- Which columns of B a product takes as zeros, by the fields of a descriptor.
+CREATE TABLE column_masks (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "descriptor" TEXT NOT NULL,
+  "zero" TEXT NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE column_mask_parts (
+  "column_mask" INTEGER NOT NULL REFERENCES column_masks("id"),
+  "name" TEXT NOT NULL,
+  "position" INTEGER NOT NULL,
+  "value" INTEGER NOT NULL,
+  PRIMARY KEY ("column_mask", "name")
+) WITHOUT ROWID;
+
+-- A mask that the manual prints: the lowest columns of each part, the first on the right.
+CREATE TABLE mask_examples (
+  "id" INTEGER PRIMARY KEY,
+  "column_mask" INTEGER NOT NULL REFERENCES column_masks("id"),
+  "position" INTEGER NOT NULL,
+  "m" INTEGER NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE mask_example_fields (
+  "mask_example" INTEGER NOT NULL REFERENCES mask_examples("id"),
+  "name" TEXT NOT NULL,
+  "position" INTEGER NOT NULL,
+  "value" INTEGER NOT NULL,
+  PRIMARY KEY ("mask_example", "name")
+) WITHOUT ROWID;
+
+CREATE TABLE mask_example_masks (
+  "mask_example" INTEGER NOT NULL REFERENCES mask_examples("id"),
+  "position" INTEGER NOT NULL,
+  "mask" TEXT NOT NULL,
+  PRIMARY KEY ("mask_example", "position")
 ) WITHOUT ROWID;
 
 -- How the asynchronous instructions of some families are ordered against registers and memory.
@@ -4557,8 +4605,9 @@ INSERT INTO statements VALUES
 (225,NULL,NULL,'notes',0,NULL,'Warp w of a warpgroup reaches lanes 32*w to 32*w + 31 with tcgen05.ld and tcgen05.st, and no others.','','9.7.16.8.1'),
 (226,NULL,NULL,'notes',1,NULL,'An allocation takes all lanes of a power of two of columns, 32 at least; whatever a kernel allocates it frees before it ends.','','9.7.16.1.2'),
 (227,NULL,NULL,'notes',2,NULL,'Of D narrower than 32 bits each cell holds one element in its low bits. A is packed: two elements of 16 bits, four containers of 8 bits or eight elements of 4 bits to a cell.','','9.7.16.10.4'),
-(228,NULL,'tcgen05_instruction_mxf8f6f4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0'),
-(229,NULL,'tcgen05_instruction_mxf4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0');
+(228,NULL,'tcgen05_descriptor','notes',0,NULL,'PTX ISA 9.4 gives the start and LBO a 15th bit, while its formula of the encoding keeps 14. CuTe has 14.','','PTX ISA 9.4, 9.7.18.4.1'),
+(229,NULL,'tcgen05_instruction_mxf8f6f4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0'),
+(230,NULL,'tcgen05_instruction_mxf4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0');
 
 INSERT INTO register_layouts VALUES
 (1,0,'{num}_r_b{bits}','[{"family":["ldmatrix","stmatrix"],"trans":[""]}]','','','9.7.14.5.15'),
@@ -5474,10 +5523,11 @@ INSERT INTO tensor_map VALUES
 (256,128,'CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access');
 
 INSERT INTO swizzles VALUES
-('none','no swizzle (interleaved)',0,16,16,'Swizzle<0,4,3>','CU_TENSOR_MAP_SWIZZLE_NONE','9.7.15.5.1.2',0),
-('32B','32-byte swizzle',3,32,256,'Swizzle<1,4,3>','CU_TENSOR_MAP_SWIZZLE_32B','9.7.15.5.1.2',1),
-('64B','64-byte swizzle',2,64,512,'Swizzle<2,4,3>','CU_TENSOR_MAP_SWIZZLE_64B','9.7.15.5.1.2',2),
-('128B','128-byte swizzle',1,128,1024,'Swizzle<3,4,3>','CU_TENSOR_MAP_SWIZZLE_128B','9.7.15.5.1.2',3);
+('none','no swizzle (interleaved)',16,16,'','Swizzle<0,4,3>','CU_TENSOR_MAP_SWIZZLE_NONE','9.7.15.5.1.2',0),
+('32B','32-byte swizzle',32,256,'','Swizzle<1,4,3>','CU_TENSOR_MAP_SWIZZLE_32B','9.7.15.5.1.2',1),
+('64B','64-byte swizzle',64,512,'','Swizzle<2,4,3>','CU_TENSOR_MAP_SWIZZLE_64B','9.7.15.5.1.2',2),
+('128B','128-byte swizzle',128,1024,'','Swizzle<3,4,3>','CU_TENSOR_MAP_SWIZZLE_128B','9.7.15.5.1.2',3),
+('128B_ATOM_32B','128-byte swizzle of 32-byte atoms',128,512,'address ^ ((((address >> 7) - base_offset) % (span // 32)) << 5)','Swizzle<2,5,2>','CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B','9.7.16.10.6',4);
 
 INSERT INTO swizzle_atom_mn VALUES
 ('none',0,1),
@@ -5487,7 +5537,9 @@ INSERT INTO swizzle_atom_mn VALUES
 ('64B',0,4),
 ('64B',1,8),
 ('128B',0,8),
-('128B',1,8);
+('128B',1,8),
+('128B_ATOM_32B',0,8),
+('128B_ATOM_32B',1,4);
 
 INSERT INTO swizzle_atom_k VALUES
 ('none',0,8),
@@ -5497,13 +5549,16 @@ INSERT INTO swizzle_atom_k VALUES
 ('64B',0,8),
 ('64B',1,4),
 ('128B',0,8),
-('128B',1,8);
+('128B',1,8),
+('128B_ATOM_32B',0,0),
+('128B_ATOM_32B',1,0);
 
 INSERT INTO canonical_layouts VALUES
 (1,0,'K','((8,m),(T,2k)):((1T,SBO),(1,LBO))','(x // 8) * sbo + (x % 8) * 16 + (k * bits // 8 // 16) * lbo + k * bits // 8 % 16','from the first to the second 16 bytes along k','from the first 8 rows to the next 8 along x',1,'9.7.15.5.1.2.1.3'),
 (2,1,'K','((8,m),(T,2k)):((span/16 T,SBO),(1,T))','(x // 8) * sbo + (x % 8) * span + k * bits // 8 % span + (k * bits // 8 // span) * lbo','from the first span bytes to the next along k: only an operand wider than the span uses it, which is a sparse B with 32B','from the first 8 rows to the next 8 along x',1,'H200'),
 (3,2,'MN','((T,1,m),(8,k)):((1,T,SBO),(1T,LBO))','(x * bits // 8 // 16) * sbo + x * bits // 8 % 16 + (k % 8) * 16 + (k // 8) * lbo','from the first 8 columns to the next 8 along k','from the first to the second 16 bytes along x',1,'9.7.15.5.1.2.1.3'),
-(4,3,'MN','((T,span/16,m),(8,k)):((1,T,LBO),(span/16 T,SBO))','(x * bits // 8 // span) * lbo + x * bits // 8 % span + (k % 8) * span + (k // 8) * sbo','from the first span bytes to the next along x','from the first 8 columns to the next 8 along k',1,'9.7.15.5.1.2.1.3');
+(4,3,'MN','((T,span/16,m),(8,k)):((1,T,LBO),(span/16 T,SBO))','(x * bits // 8 // span) * lbo + x * bits // 8 % span + (k % 8) * span + (k // 8) * sbo','from the first span bytes to the next along x','from the first 8 columns to the next 8 along k',1,'9.7.15.5.1.2.1.3'),
+(5,4,'MN','((T,8,m),(4,k)):((1,T,LBO),(8T,SBO))','(x * bits // 8 // span) * lbo + x * bits // 8 % span + (k % 4) * span + (k // 4) * sbo','from the first span bytes to the next along x','from the first 4 columns to the next 4 along k',1,'CuTe 4.2.0');
 
 INSERT INTO canonical_layout_swizzles VALUES
 (1,0,'none'),
@@ -5513,11 +5568,34 @@ INSERT INTO canonical_layout_swizzles VALUES
 (3,0,'none'),
 (4,0,'32B'),
 (4,1,'64B'),
-(4,2,'128B');
+(4,2,'128B'),
+(5,0,'128B_ATOM_32B');
 
 INSERT INTO majorness VALUES
-(1,0,'K','Every type can be read K-major.','9.7.15.5.2'),
-(2,1,'MN','Only f16 and bf16 can be read MN-major, with imm-trans-a or imm-trans-b set to 1; the MN-major layouts of other types exist, but no instruction reads them.','9.7.15.5.2');
+(1,0,'K','wgmma','Every type can be read K-major.','9.7.15.5.2'),
+(2,1,'MN','wgmma','Only f16 and bf16 can be read MN-major, with imm-trans-a or imm-trans-b set to 1; the MN-major layouts of other types exist, but no instruction reads them.','9.7.15.5.2'),
+(3,2,'K','tcgen05','Every type can be read K-major. e2m1 is packed, as kind::mxf4 and kind::mxf4nvf4 read it; for other kinds types of 4 and 6 bits lie in 16-byte groups of 16 elements with padding.','9.7.16.10.3'),
+(4,3,'MN','tcgen05','Types of 8 and 16 bits can be read MN-major.','9.7.16.10.3'),
+(5,4,'MN','tcgen05','tf32 can be read MN-major only with the 128-byte swizzle of 32-byte atoms, and only tf32 can be read with it.','9.7.16.10.3');
+
+INSERT INTO majorness_swizzles VALUES
+(1,0,'none'),
+(1,1,'32B'),
+(1,2,'64B'),
+(1,3,'128B'),
+(2,0,'none'),
+(2,1,'32B'),
+(2,2,'64B'),
+(2,3,'128B'),
+(3,0,'none'),
+(3,1,'32B'),
+(3,2,'64B'),
+(3,3,'128B'),
+(4,0,'none'),
+(4,1,'32B'),
+(4,2,'64B'),
+(4,3,'128B'),
+(5,0,'128B_ATOM_32B');
 
 INSERT INTO majorness_elements VALUES
 (1,0,'f16'),
@@ -5529,233 +5607,22 @@ INSERT INTO majorness_elements VALUES
 (1,6,'s8'),
 (1,7,'b1'),
 (2,0,'f16'),
-(2,1,'bf16');
-
-INSERT INTO descriptor_fields VALUES
-(1,NULL,'descriptor',0,'start_address','start of the matrix in shared memory',0,14,NULL,4,0,'bytes',NULL,NULL,'9.7.15.5.1.2.2'),
-(2,NULL,'descriptor',1,'leading_byte_offset','leading dimension byte offset (LBO)',16,14,NULL,4,0,'bytes',NULL,NULL,'9.7.15.5.1.2.2'),
-(3,NULL,'descriptor',2,'stride_byte_offset','stride dimension byte offset (SBO)',32,14,NULL,4,0,'bytes',NULL,NULL,'9.7.15.5.1.2.2'),
-(4,NULL,'descriptor',3,'base_offset','base offset: 0 where the swizzle pattern starts at a multiple of its own size',49,3,NULL,0,0,'',NULL,NULL,'9.7.15.5.1.2.2'),
-(5,NULL,'descriptor',4,'swizzle','swizzle mode',62,2,NULL,0,0,'',NULL,NULL,'9.7.15.5.1.2.2'),
-(6,'tcgen05_instruction','fields',0,'sparsity_selector','sparsity selector',0,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(7,'tcgen05_instruction','fields',1,'sparse','whether A is sparse',2,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(8,'tcgen05_instruction','fields',2,'saturate','whether sums of integers saturate',3,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(9,'tcgen05_instruction','fields',3,'dtype','element type of D',4,2,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
-(10,'tcgen05_instruction','fields',4,'atype','element type of A',7,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
-(11,'tcgen05_instruction','fields',5,'btype','element type of B',10,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
-(12,'tcgen05_instruction','fields',6,'negate_a','whether A is negated',13,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(13,'tcgen05_instruction','fields',7,'negate_b','whether B is negated',14,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(14,'tcgen05_instruction','fields',8,'a_majorness','majorness of A in shared memory; MN is the manual''s transpose',15,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(15,'tcgen05_instruction','fields',9,'b_majorness','majorness of B in shared memory; MN is the manual''s transpose',16,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(16,'tcgen05_instruction','fields',10,'n','N, columns of B',17,6,NULL,3,0,'',NULL,NULL,'9.7.16.4.2'),
-(17,'tcgen05_instruction','fields',11,'m','M, rows of A',24,5,NULL,4,0,'',NULL,NULL,'9.7.16.4.2'),
-(18,'tcgen05_instruction','fields',12,'k','K, depth',29,1,NULL,0,0,'',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
-(19,'tcgen05_instruction','fields',13,'max_shift','largest shift at which .ws may reuse B',30,2,NULL,0,0,'columns',0,NULL,'9.7.16.4.2'),
-(20,'tcgen05_instruction_mxf8f6f4','fields',0,'sparse','whether A is sparse',2,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(21,'tcgen05_instruction_mxf8f6f4','fields',1,'scale_b_id','scale factor data ID of B',4,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(22,'tcgen05_instruction_mxf8f6f4','fields',2,'atype','element type of A',7,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
-(23,'tcgen05_instruction_mxf8f6f4','fields',3,'btype','element type of B',10,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
-(24,'tcgen05_instruction_mxf8f6f4','fields',4,'negate_a','whether A is negated',13,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(25,'tcgen05_instruction_mxf8f6f4','fields',5,'negate_b','whether B is negated',14,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(26,'tcgen05_instruction_mxf8f6f4','fields',6,'a_majorness','majorness of A in shared memory; MN is the manual''s transpose',15,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(27,'tcgen05_instruction_mxf8f6f4','fields',7,'b_majorness','majorness of B in shared memory; MN is the manual''s transpose',16,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(28,'tcgen05_instruction_mxf8f6f4','fields',8,'n','N, columns of B',17,6,NULL,3,0,'',NULL,NULL,'9.7.16.4.2'),
-(29,'tcgen05_instruction_mxf8f6f4','fields',9,'scale_type','type of the scale factors of A and B',23,1,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
-(30,'tcgen05_instruction_mxf8f6f4','fields',10,'scale_a_lanes','lanes over which the scale factors of A lie',26,1,NULL,0,0,'lanes',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
-(31,'tcgen05_instruction_mxf8f6f4','fields',11,'m','M, rows of A',27,2,NULL,7,0,'',NULL,NULL,'9.7.16.4.2'),
-(32,'tcgen05_instruction_mxf8f6f4','fields',12,'scale_a_id','scale factor data ID of A',29,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(33,'tcgen05_instruction_mxf8f6f4','fields',13,'k','K, depth',31,1,NULL,0,0,'',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
-(34,'tcgen05_instruction_mxf4','fields',0,'sparse','whether A is sparse',2,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(35,'tcgen05_instruction_mxf4','fields',1,'scale_b_id','scale factor data ID of B',4,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(36,'tcgen05_instruction_mxf4','fields',2,'atype','element type of A',7,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
-(37,'tcgen05_instruction_mxf4','fields',3,'btype','element type of B',10,2,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
-(38,'tcgen05_instruction_mxf4','fields',4,'sparsity_version','version of sparsity',12,1,NULL,0,0,'',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
-(39,'tcgen05_instruction_mxf4','fields',5,'negate_a','whether A is negated',13,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(40,'tcgen05_instruction_mxf4','fields',6,'negate_b','whether B is negated',14,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(41,'tcgen05_instruction_mxf4','fields',7,'a_majorness','majorness of A in shared memory; MN is the manual''s transpose',15,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(42,'tcgen05_instruction_mxf4','fields',8,'b_majorness','majorness of B in shared memory; MN is the manual''s transpose',16,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(43,'tcgen05_instruction_mxf4','fields',9,'n','N, columns of B',17,6,NULL,3,0,'',NULL,NULL,'9.7.16.4.2'),
-(44,'tcgen05_instruction_mxf4','fields',10,'scale_type','type of the scale factors of A and B',23,2,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
-(45,'tcgen05_instruction_mxf4','fields',11,'scale_a_lanes','lanes over which the scale factors of A lie',26,1,NULL,0,0,'lanes',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
-(46,'tcgen05_instruction_mxf4','fields',12,'m','M, rows of A',27,2,NULL,7,0,'',NULL,NULL,'9.7.16.4.2'),
-(47,'tcgen05_instruction_mxf4','fields',13,'scale_a_id','scale factor data ID of A',29,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
-(48,'tcgen05_instruction_mxf4','fields',14,'k','K, depth',31,1,3,0,0,'',0,NULL,'PTX ISA 9.4, 9.7.18.4.2');
-
-INSERT INTO field_cases VALUES
-(1,6,0,'[{"sparse":[1]}]',''),
-(2,8,0,'[{"kind":["kind::i8"]}]',''),
-(3,9,0,'[{"kind":["kind::tf32"]}]',''),
-(4,9,1,'[{"kind":["kind::f16","kind::f8f6f4"]}]',''),
-(5,9,2,'[{"kind":["kind::i8","kind::ti16"]}]',''),
-(6,10,0,'[{"kind":["kind::tf32"]}]',''),
-(7,10,1,'[{"kind":["kind::f16"]}]',''),
-(8,10,2,'[{"kind":["kind::f8f6f4"]}]',''),
-(9,10,3,'[{"kind":["kind::i8"]}]',''),
-(10,10,4,'[{"kind":["kind::ti16"]}]','PTX ISA 9.4, 9.7.18.4.2'),
-(11,11,0,'[{"kind":["kind::tf32"]}]',''),
-(12,11,1,'[{"kind":["kind::f16"]}]',''),
-(13,11,2,'[{"kind":["kind::f8f6f4"]}]',''),
-(14,11,3,'[{"kind":["kind::i8"]}]',''),
-(15,11,4,'[{"kind":["kind::ti16"]}]','PTX ISA 9.4, 9.7.18.4.2'),
-(16,12,0,'[{"kind":["kind::tf32","kind::f16","kind::f8f6f4","kind::ti16"]}]',''),
-(17,13,0,'[{"kind":["kind::tf32","kind::f16","kind::f8f6f4","kind::ti16"]}]',''),
-(18,14,0,NULL,''),
-(19,14,1,'[{"kind":["kind::tf32","kind::f16","kind::i8"]}]',''),
-(20,14,2,'[{"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"]}]','9.7.16.10.3'),
-(21,15,0,NULL,''),
-(22,15,1,'[{"kind":["kind::tf32","kind::f16","kind::i8"]}]',''),
-(23,15,2,'[{"kind":["kind::f8f6f4"],"btype":["e4m3","e5m2"]}]','9.7.16.10.3'),
-(24,18,0,'[{"kind":["kind::tf32"],"sparse":[0]}]',''),
-(25,18,1,'[{"kind":["kind::tf32"],"sparse":[1]}]',''),
-(26,18,2,'[{"kind":["kind::f16"],"sparse":[0]}]',''),
-(27,18,3,'[{"kind":["kind::f16"],"sparse":[1]}]',''),
-(28,18,4,'[{"kind":["kind::f8f6f4"],"sparse":[0]}]',''),
-(29,18,5,'[{"kind":["kind::f8f6f4"],"sparse":[1]}]',''),
-(30,18,6,'[{"kind":["kind::f8f6f4"],"sparse":[0]}]','PTX ISA 9.4, 9.7.18.4.2.1'),
-(31,18,7,'[{"kind":["kind::f8f6f4"],"sparse":[1]}]','PTX ISA 9.4, Table 48'),
-(32,18,8,'[{"kind":["kind::i8"],"sparse":[0]}]',''),
-(33,18,9,'[{"kind":["kind::i8"],"sparse":[1]}]',''),
-(34,19,0,NULL,''),
-(35,22,0,NULL,''),
-(36,23,0,NULL,''),
-(37,26,0,NULL,''),
-(38,26,1,'[{"atype":["e4m3","e5m2"]}]','9.7.16.10.3'),
-(39,27,0,NULL,''),
-(40,27,1,'[{"btype":["e4m3","e5m2"]}]','9.7.16.10.3'),
-(41,29,0,NULL,''),
-(42,30,0,NULL,''),
-(43,30,1,NULL,'PTX ISA 9.4, 9.7.18.4.2.1'),
-(44,33,0,'[{"sparse":[0]}]',''),
-(45,33,1,'[{"sparse":[1]}]',''),
-(46,33,2,'[{"sparse":[0]}]','PTX ISA 9.4, 9.7.18.4.2.1'),
-(47,33,3,'[{"sparse":[1]}]','PTX ISA 9.4, 9.7.18.4.2.1'),
-(48,35,0,NULL,''),
-(49,36,0,NULL,''),
-(50,37,0,NULL,''),
-(51,38,0,'[{"sparse":[0]}]',''),
-(52,38,1,NULL,'PTX ISA 9.4, 9.7.18.4.2.1'),
-(53,38,2,NULL,'PTX ISA 9.4, 9.7.18.4.2.1'),
-(54,41,0,NULL,''),
-(55,42,0,NULL,''),
-(56,44,0,'[{"kind":["kind::mxf4"]}]',''),
-(57,44,1,'[{"kind":["kind::mxf4nvf4"]}]',''),
-(58,44,2,'[{"kind":["kind::mxf4nvf4"]}]','PTX ISA 9.4, 9.7.18.4.2'),
-(59,45,0,NULL,''),
-(60,45,1,NULL,'PTX ISA 9.4, 9.7.18.4.2.1'),
-(61,47,0,NULL,''),
-(62,48,0,'[{"sparse":[0]}]',''),
-(63,48,1,'[{"sparse":[1]}]',''),
-(64,48,2,'[{"sparse":[0]}]','9.7.16.2.1.1'),
-(65,48,3,'[{"sparse":[1]}]','PTX ISA 9.4, 9.7.18.4.2'),
-(66,48,4,'[{"sparse":[0]}]','PTX ISA 9.4, 9.7.18.4.2.1');
-
-INSERT INTO field_case_values VALUES
-(3,'f32',0,1),
-(4,'f16',0,0),
-(4,'f32',1,1),
-(5,'s32',0,2),
-(6,'tf32',0,2),
-(7,'f16',0,0),
-(7,'bf16',1,1),
-(8,'e4m3',0,0),
-(8,'e5m2',1,1),
-(8,'e2m3',2,3),
-(8,'e3m2',3,4),
-(8,'e2m1',4,5),
-(9,'u8',0,0),
-(9,'s8',1,1),
-(10,'s1z4m11',0,3),
-(11,'tf32',0,2),
-(12,'f16',0,0),
-(12,'bf16',1,1),
-(13,'e4m3',0,0),
-(13,'e5m2',1,1),
-(13,'e2m3',2,3),
-(13,'e3m2',3,4),
-(13,'e2m1',4,5),
-(14,'u8',0,0),
-(14,'s8',1,1),
-(15,'s1z4m11',0,3),
-(18,'K',0,0),
-(19,'MN',0,1),
-(20,'MN',0,1),
-(21,'K',0,0),
-(22,'MN',0,1),
-(23,'MN',0,1),
-(24,'8',0,0),
-(25,'16',0,0),
-(26,'16',0,0),
-(27,'32',0,0),
-(28,'32',0,0),
-(29,'64',0,0),
-(30,'64',0,1),
-(31,'128',0,1),
-(32,'32',0,0),
-(33,'64',0,0),
-(34,'0',0,0),
-(34,'8',1,1),
-(34,'16',2,2),
-(34,'32',3,3),
-(35,'e4m3',0,0),
-(35,'e5m2',1,1),
-(35,'e2m3',2,3),
-(35,'e3m2',3,4),
-(35,'e2m1',4,5),
-(36,'e4m3',0,0),
-(36,'e5m2',1,1),
-(36,'e2m3',2,3),
-(36,'e3m2',3,4),
-(36,'e2m1',4,5),
-(37,'K',0,0),
-(38,'MN',0,1),
-(39,'K',0,0),
-(40,'MN',0,1),
-(41,'ue8m0',0,1),
-(42,'32',0,0),
-(43,'128',0,1),
-(44,'32',0,0),
-(45,'64',0,0),
-(46,'64',0,1),
-(47,'128',0,1),
-(48,'0',0,0),
-(48,'2',1,2),
-(49,'e2m1',0,1),
-(50,'e2m1',0,1),
-(51,'v0',0,0),
-(52,'v0',0,0),
-(53,'v1',0,1),
-(54,'K',0,0),
-(55,'K',0,0),
-(56,'ue8m0',0,1),
-(57,'ue4m3',0,0),
-(57,'ue8m0',1,1),
-(58,'ue5m3',0,2),
-(59,'32',0,0),
-(60,'128',0,1),
-(61,'0',0,0),
-(61,'2',1,2),
-(62,'64',0,0),
-(63,'128',0,0),
-(64,'96',0,1),
-(65,'192',0,1),
-(66,'128',0,2);
-
-INSERT INTO field_case_targets VALUES
-(30,0,'sm_107f'),
-(31,0,'sm_107f'),
-(43,0,'sm_107f'),
-(46,0,'sm_107f'),
-(47,0,'sm_107f'),
-(52,0,'sm_100a'),
-(52,1,'sm_103a'),
-(52,2,'sm_110a'),
-(53,0,'sm_107a'),
-(58,0,'sm_107f'),
-(60,0,'sm_107f'),
-(64,0,'sm_103a'),
-(64,1,'sm_107f'),
-(65,0,'sm_107f'),
-(66,0,'sm_107f');
+(2,1,'bf16'),
+(3,0,'f16'),
+(3,1,'bf16'),
+(3,2,'tf32'),
+(3,3,'e4m3'),
+(3,4,'e5m2'),
+(3,5,'u8'),
+(3,6,'s8'),
+(3,7,'e2m1'),
+(4,0,'f16'),
+(4,1,'bf16'),
+(4,2,'e4m3'),
+(4,3,'e5m2'),
+(4,4,'u8'),
+(4,5,'s8'),
+(5,0,'tf32');
 
 INSERT INTO examples VALUES
 (1,0,'Figure 166','K','none','tf32',2,2,'((8,2),(4,4)):((4,32),(1,64))',64,32,16,8,'9.7.15.5.1.2.1.3'),
@@ -6154,9 +6021,12 @@ INSERT INTO product_scale_targets VALUES
 (5,0,'sm_107f');
 
 INSERT INTO descriptors VALUES
-('tcgen05_instruction','Instruction descriptor of kinds without block scaling','instruction','tcgen05',32,'zero','9.7.16.4.2',0),
-('tcgen05_instruction_mxf8f6f4','Instruction descriptor of kind::mxf8f6f4','instruction','tcgen05',32,'zero','9.7.16.4.2',1),
-('tcgen05_instruction_mxf4','Instruction descriptor of kind::mxf4 and kind::mxf4nvf4','instruction','tcgen05',32,'zero','9.7.16.4.2',2);
+('descriptor','Matrix descriptor of wgmma','matrix','wgmma',64,'ignored','9.7.15.5.1.2.2',0),
+('tcgen05_descriptor','Matrix descriptor of tcgen05','matrix','tcgen05',64,'zero','9.7.16.4.1',1),
+('tcgen05_instruction','Instruction descriptor of kinds without block scaling','instruction','tcgen05',32,'zero','9.7.16.4.2',2),
+('tcgen05_instruction_mxf8f6f4','Instruction descriptor of kind::mxf8f6f4','instruction','tcgen05',32,'zero','9.7.16.4.2',3),
+('tcgen05_instruction_mxf4','Instruction descriptor of kind::mxf4 and kind::mxf4nvf4','instruction','tcgen05',32,'zero','9.7.16.4.2',4),
+('tcgen05_zero_column_mask','Zero-column mask descriptor','columns','tcgen05',64,'zero','9.7.16.4.3',5);
 
 INSERT INTO descriptor_kinds VALUES
 ('tcgen05_instruction',0,'kind::tf32'),
@@ -6167,6 +6037,317 @@ INSERT INTO descriptor_kinds VALUES
 ('tcgen05_instruction_mxf8f6f4',0,'kind::mxf8f6f4'),
 ('tcgen05_instruction_mxf4',0,'kind::mxf4'),
 ('tcgen05_instruction_mxf4',1,'kind::mxf4nvf4');
+
+INSERT INTO descriptor_fields VALUES
+(1,'descriptor',0,'start_address','start of the matrix in shared memory',0,14,NULL,4,0,'bytes',NULL,NULL,'9.7.15.5.1.2.2'),
+(2,'descriptor',1,'leading_byte_offset','leading dimension byte offset (LBO)',16,14,NULL,4,0,'bytes',NULL,NULL,'9.7.15.5.1.2.2'),
+(3,'descriptor',2,'stride_byte_offset','stride dimension byte offset (SBO)',32,14,NULL,4,0,'bytes',NULL,NULL,'9.7.15.5.1.2.2'),
+(4,'descriptor',3,'base_offset','base offset: 0 where the swizzle pattern starts at a multiple of its own size',49,3,NULL,0,0,'',0,NULL,'9.7.15.5.1.2.2'),
+(5,'descriptor',4,'swizzle','swizzle mode',62,2,NULL,0,0,'',0,NULL,'9.7.15.5.1.2.2'),
+(6,'tcgen05_descriptor',0,'start_address','start of the matrix in shared memory',0,14,NULL,4,0,'bytes',NULL,NULL,'9.7.16.4.1'),
+(7,'tcgen05_descriptor',1,'leading_byte_offset','leading dimension byte offset (LBO); with leading_mode address, the shared address of the second part',16,14,NULL,4,0,'bytes',NULL,NULL,'9.7.16.4.1'),
+(8,'tcgen05_descriptor',2,'stride_byte_offset','stride dimension byte offset (SBO)',32,14,NULL,4,0,'bytes',NULL,NULL,'9.7.16.4.1'),
+(9,'tcgen05_descriptor',3,'version','version of the format',46,3,NULL,0,0,'',NULL,1,'9.7.16.4.1'),
+(10,'tcgen05_descriptor',4,'base_offset','base offset: 0 where the swizzle pattern starts at a multiple of its own size',49,3,NULL,0,0,'',0,NULL,'9.7.16.4.1'),
+(11,'tcgen05_descriptor',5,'leading_mode','whether the leading dimension is a byte offset or an absolute address',52,1,NULL,0,0,'',0,NULL,'9.7.16.4.1'),
+(12,'tcgen05_descriptor',6,'lut_start','first byte of the 24 that .decompress::lut::b uses of the 48 in a block of B',53,1,NULL,0,0,'bytes',0,NULL,'PTX ISA 9.4, 9.7.18.4.1'),
+(13,'tcgen05_descriptor',7,'swizzle','swizzle mode',61,3,NULL,0,0,'',0,NULL,'9.7.16.4.1'),
+(14,'tcgen05_instruction',0,'sparsity_selector','sparsity selector',0,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(15,'tcgen05_instruction',1,'sparse','whether A is sparse',2,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(16,'tcgen05_instruction',2,'saturate','whether sums of integers saturate',3,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(17,'tcgen05_instruction',3,'dtype','element type of D',4,2,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
+(18,'tcgen05_instruction',4,'atype','element type of A',7,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
+(19,'tcgen05_instruction',5,'btype','element type of B',10,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
+(20,'tcgen05_instruction',6,'negate_a','whether A is negated',13,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(21,'tcgen05_instruction',7,'negate_b','whether B is negated',14,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(22,'tcgen05_instruction',8,'a_majorness','majorness of A in shared memory; MN is the manual''s transpose',15,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(23,'tcgen05_instruction',9,'b_majorness','majorness of B in shared memory; MN is the manual''s transpose',16,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(24,'tcgen05_instruction',10,'n','N, columns of B',17,6,NULL,3,0,'',NULL,NULL,'9.7.16.4.2'),
+(25,'tcgen05_instruction',11,'m','M, rows of A',24,5,NULL,4,0,'',NULL,NULL,'9.7.16.4.2'),
+(26,'tcgen05_instruction',12,'k','K, depth',29,1,NULL,0,0,'',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
+(27,'tcgen05_instruction',13,'max_shift','largest shift at which .ws may reuse B',30,2,NULL,0,0,'columns',0,NULL,'9.7.16.4.2'),
+(28,'tcgen05_instruction_mxf8f6f4',0,'sparse','whether A is sparse',2,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(29,'tcgen05_instruction_mxf8f6f4',1,'scale_b_id','scale factor data ID of B',4,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(30,'tcgen05_instruction_mxf8f6f4',2,'atype','element type of A',7,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
+(31,'tcgen05_instruction_mxf8f6f4',3,'btype','element type of B',10,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
+(32,'tcgen05_instruction_mxf8f6f4',4,'negate_a','whether A is negated',13,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(33,'tcgen05_instruction_mxf8f6f4',5,'negate_b','whether B is negated',14,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(34,'tcgen05_instruction_mxf8f6f4',6,'a_majorness','majorness of A in shared memory; MN is the manual''s transpose',15,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(35,'tcgen05_instruction_mxf8f6f4',7,'b_majorness','majorness of B in shared memory; MN is the manual''s transpose',16,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(36,'tcgen05_instruction_mxf8f6f4',8,'n','N, columns of B',17,6,NULL,3,0,'',NULL,NULL,'9.7.16.4.2'),
+(37,'tcgen05_instruction_mxf8f6f4',9,'scale_type','type of the scale factors of A and B',23,1,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
+(38,'tcgen05_instruction_mxf8f6f4',10,'scale_a_lanes','lanes over which the scale factors of A lie',26,1,NULL,0,0,'lanes',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
+(39,'tcgen05_instruction_mxf8f6f4',11,'m','M, rows of A',27,2,NULL,7,0,'',NULL,NULL,'9.7.16.4.2'),
+(40,'tcgen05_instruction_mxf8f6f4',12,'scale_a_id','scale factor data ID of A',29,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(41,'tcgen05_instruction_mxf8f6f4',13,'k','K, depth',31,1,NULL,0,0,'',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
+(42,'tcgen05_instruction_mxf4',0,'sparse','whether A is sparse',2,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(43,'tcgen05_instruction_mxf4',1,'scale_b_id','scale factor data ID of B',4,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(44,'tcgen05_instruction_mxf4',2,'atype','element type of A',7,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
+(45,'tcgen05_instruction_mxf4',3,'btype','element type of B',10,2,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
+(46,'tcgen05_instruction_mxf4',4,'sparsity_version','version of sparsity',12,1,NULL,0,0,'',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
+(47,'tcgen05_instruction_mxf4',5,'negate_a','whether A is negated',13,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(48,'tcgen05_instruction_mxf4',6,'negate_b','whether B is negated',14,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(49,'tcgen05_instruction_mxf4',7,'a_majorness','majorness of A in shared memory; MN is the manual''s transpose',15,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(50,'tcgen05_instruction_mxf4',8,'b_majorness','majorness of B in shared memory; MN is the manual''s transpose',16,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(51,'tcgen05_instruction_mxf4',9,'n','N, columns of B',17,6,NULL,3,0,'',NULL,NULL,'9.7.16.4.2'),
+(52,'tcgen05_instruction_mxf4',10,'scale_type','type of the scale factors of A and B',23,2,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
+(53,'tcgen05_instruction_mxf4',11,'scale_a_lanes','lanes over which the scale factors of A lie',26,1,NULL,0,0,'lanes',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
+(54,'tcgen05_instruction_mxf4',12,'m','M, rows of A',27,2,NULL,7,0,'',NULL,NULL,'9.7.16.4.2'),
+(55,'tcgen05_instruction_mxf4',13,'scale_a_id','scale factor data ID of A',29,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(56,'tcgen05_instruction_mxf4',14,'k','K, depth',31,1,3,0,0,'',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
+(57,'tcgen05_zero_column_mask',0,'start_count_0','columns of the pattern that sub-mask 0 leaves out at its start',0,8,NULL,0,0,'columns',0,NULL,'9.7.16.4.3'),
+(58,'tcgen05_zero_column_mask',1,'start_count_1','columns of the pattern that sub-mask 1 leaves out at its start',8,8,NULL,0,0,'columns',0,NULL,'9.7.16.4.3'),
+(59,'tcgen05_zero_column_mask',2,'start_count_2','columns of the pattern that sub-mask 2 leaves out at its start',16,8,NULL,0,0,'columns',0,NULL,'9.7.16.4.3'),
+(60,'tcgen05_zero_column_mask',3,'start_count_3','columns of the pattern that sub-mask 3 leaves out at its start',24,8,NULL,0,0,'columns',0,NULL,'9.7.16.4.3'),
+(61,'tcgen05_zero_column_mask',4,'first_span_0','whether the pattern of sub-mask 0 begins with columns of zeros',32,1,NULL,0,0,'',0,NULL,'9.7.16.4.3'),
+(62,'tcgen05_zero_column_mask',5,'first_span_1','whether the pattern of sub-mask 1 begins with columns of zeros',33,1,NULL,0,0,'',0,NULL,'9.7.16.4.3'),
+(63,'tcgen05_zero_column_mask',6,'first_span_2','whether the pattern of sub-mask 2 begins with columns of zeros',34,1,NULL,0,0,'',0,NULL,'9.7.16.4.3'),
+(64,'tcgen05_zero_column_mask',7,'first_span_3','whether the pattern of sub-mask 3 begins with columns of zeros',35,1,NULL,0,0,'',0,NULL,'9.7.16.4.3'),
+(65,'tcgen05_zero_column_mask',8,'non_zero_mask','whether there is a mask; 0: every column is used',39,1,NULL,0,0,'',0,NULL,'9.7.16.4.3'),
+(66,'tcgen05_zero_column_mask',9,'skip_span','columns in a row that are taken as zeros',40,8,NULL,0,1,'columns',NULL,NULL,'CuTe 4.2.0'),
+(67,'tcgen05_zero_column_mask',10,'use_span','columns in a row that are used',48,8,NULL,0,1,'columns',NULL,NULL,'CuTe 4.2.0'),
+(68,'tcgen05_zero_column_mask',11,'column_shift','columns by which B is shifted: at most 32, with M of 32 at most 16',56,6,NULL,0,0,'columns',0,NULL,'9.7.16.4.3');
+
+INSERT INTO field_cases VALUES
+(1,5,0,NULL,''),
+(2,11,0,NULL,''),
+(3,11,1,NULL,'9.7.16.4.1.1'),
+(4,12,0,NULL,''),
+(5,12,1,NULL,''),
+(6,13,0,NULL,''),
+(7,14,0,'[{"sparse":[1]}]',''),
+(8,16,0,'[{"kind":["kind::i8"]}]',''),
+(9,17,0,'[{"kind":["kind::tf32"]}]',''),
+(10,17,1,'[{"kind":["kind::f16","kind::f8f6f4"]}]',''),
+(11,17,2,'[{"kind":["kind::i8","kind::ti16"]}]',''),
+(12,18,0,'[{"kind":["kind::tf32"]}]',''),
+(13,18,1,'[{"kind":["kind::f16"]}]',''),
+(14,18,2,'[{"kind":["kind::f8f6f4"]}]',''),
+(15,18,3,'[{"kind":["kind::i8"]}]',''),
+(16,18,4,'[{"kind":["kind::ti16"]}]','PTX ISA 9.4, 9.7.18.4.2'),
+(17,19,0,'[{"kind":["kind::tf32"]}]',''),
+(18,19,1,'[{"kind":["kind::f16"]}]',''),
+(19,19,2,'[{"kind":["kind::f8f6f4"]}]',''),
+(20,19,3,'[{"kind":["kind::i8"]}]',''),
+(21,19,4,'[{"kind":["kind::ti16"]}]','PTX ISA 9.4, 9.7.18.4.2'),
+(22,20,0,'[{"kind":["kind::tf32","kind::f16","kind::f8f6f4","kind::ti16"]}]',''),
+(23,21,0,'[{"kind":["kind::tf32","kind::f16","kind::f8f6f4","kind::ti16"]}]',''),
+(24,22,0,NULL,''),
+(25,22,1,'[{"kind":["kind::tf32","kind::f16","kind::i8"]}]',''),
+(26,22,2,'[{"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"]}]','9.7.16.10.3'),
+(27,23,0,NULL,''),
+(28,23,1,'[{"kind":["kind::tf32","kind::f16","kind::i8"]}]',''),
+(29,23,2,'[{"kind":["kind::f8f6f4"],"btype":["e4m3","e5m2"]}]','9.7.16.10.3'),
+(30,26,0,'[{"kind":["kind::tf32"],"sparse":[0]}]',''),
+(31,26,1,'[{"kind":["kind::tf32"],"sparse":[1]}]',''),
+(32,26,2,'[{"kind":["kind::f16"],"sparse":[0]}]',''),
+(33,26,3,'[{"kind":["kind::f16"],"sparse":[1]}]',''),
+(34,26,4,'[{"kind":["kind::f8f6f4"],"sparse":[0]}]',''),
+(35,26,5,'[{"kind":["kind::f8f6f4"],"sparse":[1]}]',''),
+(36,26,6,'[{"kind":["kind::f8f6f4"],"sparse":[0]}]','PTX ISA 9.4, 9.7.18.4.2.1'),
+(37,26,7,'[{"kind":["kind::f8f6f4"],"sparse":[1]}]','PTX ISA 9.4, Table 48'),
+(38,26,8,'[{"kind":["kind::i8"],"sparse":[0]}]',''),
+(39,26,9,'[{"kind":["kind::i8"],"sparse":[1]}]',''),
+(40,27,0,NULL,''),
+(41,30,0,NULL,''),
+(42,31,0,NULL,''),
+(43,34,0,NULL,''),
+(44,34,1,'[{"atype":["e4m3","e5m2"]}]','9.7.16.10.3'),
+(45,35,0,NULL,''),
+(46,35,1,'[{"btype":["e4m3","e5m2"]}]','9.7.16.10.3'),
+(47,37,0,NULL,''),
+(48,38,0,NULL,''),
+(49,38,1,NULL,'PTX ISA 9.4, 9.7.18.4.2.1'),
+(50,41,0,'[{"sparse":[0]}]',''),
+(51,41,1,'[{"sparse":[1]}]',''),
+(52,41,2,'[{"sparse":[0]}]','PTX ISA 9.4, 9.7.18.4.2.1'),
+(53,41,3,'[{"sparse":[1]}]','PTX ISA 9.4, 9.7.18.4.2.1'),
+(54,43,0,NULL,''),
+(55,44,0,NULL,''),
+(56,45,0,NULL,''),
+(57,46,0,'[{"sparse":[0]}]',''),
+(58,46,1,NULL,'PTX ISA 9.4, 9.7.18.4.2.1'),
+(59,46,2,NULL,'PTX ISA 9.4, 9.7.18.4.2.1'),
+(60,49,0,NULL,''),
+(61,50,0,NULL,''),
+(62,52,0,'[{"kind":["kind::mxf4"]}]',''),
+(63,52,1,'[{"kind":["kind::mxf4nvf4"]}]',''),
+(64,52,2,'[{"kind":["kind::mxf4nvf4"]}]','PTX ISA 9.4, 9.7.18.4.2'),
+(65,53,0,NULL,''),
+(66,53,1,NULL,'PTX ISA 9.4, 9.7.18.4.2.1'),
+(67,55,0,NULL,''),
+(68,56,0,'[{"sparse":[0]}]',''),
+(69,56,1,'[{"sparse":[1]}]',''),
+(70,56,2,'[{"sparse":[0]}]','9.7.16.2.1.1'),
+(71,56,3,'[{"sparse":[1]}]','PTX ISA 9.4, 9.7.18.4.2'),
+(72,56,4,'[{"sparse":[0]}]','PTX ISA 9.4, 9.7.18.4.2.1');
+
+INSERT INTO field_case_values VALUES
+(1,'none',0,0),
+(1,'128B',1,1),
+(1,'64B',2,2),
+(1,'32B',3,3),
+(2,'offset',0,0),
+(3,'address',0,1),
+(4,'0',0,0),
+(5,'24',0,1),
+(6,'none',0,0),
+(6,'128B_ATOM_32B',1,1),
+(6,'128B',2,2),
+(6,'64B',3,4),
+(6,'32B',4,6),
+(9,'f32',0,1),
+(10,'f16',0,0),
+(10,'f32',1,1),
+(11,'s32',0,2),
+(12,'tf32',0,2),
+(13,'f16',0,0),
+(13,'bf16',1,1),
+(14,'e4m3',0,0),
+(14,'e5m2',1,1),
+(14,'e2m3',2,3),
+(14,'e3m2',3,4),
+(14,'e2m1',4,5),
+(15,'u8',0,0),
+(15,'s8',1,1),
+(16,'s1z4m11',0,3),
+(17,'tf32',0,2),
+(18,'f16',0,0),
+(18,'bf16',1,1),
+(19,'e4m3',0,0),
+(19,'e5m2',1,1),
+(19,'e2m3',2,3),
+(19,'e3m2',3,4),
+(19,'e2m1',4,5),
+(20,'u8',0,0),
+(20,'s8',1,1),
+(21,'s1z4m11',0,3),
+(24,'K',0,0),
+(25,'MN',0,1),
+(26,'MN',0,1),
+(27,'K',0,0),
+(28,'MN',0,1),
+(29,'MN',0,1),
+(30,'8',0,0),
+(31,'16',0,0),
+(32,'16',0,0),
+(33,'32',0,0),
+(34,'32',0,0),
+(35,'64',0,0),
+(36,'64',0,1),
+(37,'128',0,1),
+(38,'32',0,0),
+(39,'64',0,0),
+(40,'0',0,0),
+(40,'8',1,1),
+(40,'16',2,2),
+(40,'32',3,3),
+(41,'e4m3',0,0),
+(41,'e5m2',1,1),
+(41,'e2m3',2,3),
+(41,'e3m2',3,4),
+(41,'e2m1',4,5),
+(42,'e4m3',0,0),
+(42,'e5m2',1,1),
+(42,'e2m3',2,3),
+(42,'e3m2',3,4),
+(42,'e2m1',4,5),
+(43,'K',0,0),
+(44,'MN',0,1),
+(45,'K',0,0),
+(46,'MN',0,1),
+(47,'ue8m0',0,1),
+(48,'32',0,0),
+(49,'128',0,1),
+(50,'32',0,0),
+(51,'64',0,0),
+(52,'64',0,1),
+(53,'128',0,1),
+(54,'0',0,0),
+(54,'2',1,2),
+(55,'e2m1',0,1),
+(56,'e2m1',0,1),
+(57,'v0',0,0),
+(58,'v0',0,0),
+(59,'v1',0,1),
+(60,'K',0,0),
+(61,'K',0,0),
+(62,'ue8m0',0,1),
+(63,'ue4m3',0,0),
+(63,'ue8m0',1,1),
+(64,'ue5m3',0,2),
+(65,'32',0,0),
+(66,'128',0,1),
+(67,'0',0,0),
+(67,'2',1,2),
+(68,'64',0,0),
+(69,'128',0,0),
+(70,'96',0,1),
+(71,'192',0,1),
+(72,'128',0,2);
+
+INSERT INTO field_case_targets VALUES
+(3,0,'sm_103a'),
+(5,0,'sm_107f'),
+(36,0,'sm_107f'),
+(37,0,'sm_107f'),
+(49,0,'sm_107f'),
+(52,0,'sm_107f'),
+(53,0,'sm_107f'),
+(58,0,'sm_100a'),
+(58,1,'sm_103a'),
+(58,2,'sm_110a'),
+(59,0,'sm_107a'),
+(64,0,'sm_107f'),
+(66,0,'sm_107f'),
+(70,0,'sm_103a'),
+(70,1,'sm_107f'),
+(71,0,'sm_107f'),
+(72,0,'sm_107f');
+
+INSERT INTO column_masks VALUES
+(1,0,'tcgen05_zero_column_mask','non_zero_mask * ((column + start_count + first_span * use_span) % (use_span + skip_span) >= use_span)','9.7.16.4.3');
+
+INSERT INTO column_mask_parts VALUES
+(1,'128',0,1),
+(1,'64',1,2),
+(1,'32',2,4);
+
+INSERT INTO mask_examples VALUES
+(1,1,0,128,'9.7.16.4.3, Example 1'),
+(2,1,1,128,'9.7.16.4.3, Example 2'),
+(3,1,2,64,'9.7.16.4.3, Example 3'),
+(4,1,3,32,'9.7.16.4.3, Example 4');
+
+INSERT INTO mask_example_fields VALUES
+(1,'skip_span',0,5),
+(1,'use_span',1,4),
+(2,'non_zero_mask',0,1),
+(2,'skip_span',1,3),
+(2,'use_span',2,4),
+(3,'first_span_0',0,1),
+(3,'non_zero_mask',1,1),
+(3,'skip_span',2,3),
+(3,'use_span',3,4),
+(4,'start_count_1',0,1),
+(4,'start_count_2',1,2),
+(4,'start_count_3',2,1),
+(4,'first_span_0',3,1),
+(4,'first_span_1',4,1),
+(4,'non_zero_mask',5,1),
+(4,'skip_span',6,3),
+(4,'use_span',7,4),
+(4,'column_shift',8,2);
+
+INSERT INTO mask_example_masks VALUES
+(1,0,'0b00000000000000'),
+(2,0,'0b11100001110000'),
+(3,0,'0b11100001110000111'),
+(3,1,'0b000011100001110000'),
+(4,0,'0b00001110000111'),
+(4,1,'0b0000111000011'),
+(4,2,'0b111000011100'),
+(4,3,'0b1110000111000');
 
 INSERT INTO protocols VALUES
 (1,0,'wgmma','9.7.15'),

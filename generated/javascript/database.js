@@ -3001,23 +3001,6 @@ export const database = {
   "alignment": 16,
   "banks": {"count":32,"bytes":4,"source":"CUDA C++ Programming Guide, Compute Capabilities"},
   "tensor_map": {"largest_box":256,"alignment":128,"source":"CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access"},
-  "swizzles": [
-   {
-    "name": "none",
-    "title": "no swizzle (interleaved)",
-    "encoding": 0,
-    "bytes": 16,
-    "pattern": 16,
-    "cute": "Swizzle<0,4,3>",
-    "atom_mn": [1,8],
-    "atom_k": [8,1],
-    "tma": "CU_TENSOR_MAP_SWIZZLE_NONE",
-    "source": "9.7.15.5.1.2"
-   },
-   {"name":"32B","title":"32-byte swizzle","encoding":3,"bytes":32,"pattern":256,"cute":"Swizzle<1,4,3>","atom_mn":[2,8],"atom_k":[8,2],"tma":"CU_TENSOR_MAP_SWIZZLE_32B","source":"9.7.15.5.1.2"},
-   {"name":"64B","title":"64-byte swizzle","encoding":2,"bytes":64,"pattern":512,"cute":"Swizzle<2,4,3>","atom_mn":[4,8],"atom_k":[8,4],"tma":"CU_TENSOR_MAP_SWIZZLE_64B","source":"9.7.15.5.1.2"},
-   {"name":"128B","title":"128-byte swizzle","encoding":1,"bytes":128,"pattern":1024,"cute":"Swizzle<3,4,3>","atom_mn":[8,8],"atom_k":[8,8],"tma":"CU_TENSOR_MAP_SWIZZLE_128B","source":"9.7.15.5.1.2"}
-  ],
   "layouts": [
    {
     "majorness": "K",
@@ -3060,12 +3043,29 @@ export const database = {
     "source": "9.7.15.5.1.2.1.3"
    }
   ],
+  "swizzles": [
+   {
+    "name": "none",
+    "title": "no swizzle (interleaved)",
+    "bytes": 16,
+    "pattern": 16,
+    "cute": "Swizzle<0,4,3>",
+    "atom_mn": [1,8],
+    "atom_k": [8,1],
+    "tma": "CU_TENSOR_MAP_SWIZZLE_NONE",
+    "source": "9.7.15.5.1.2",
+    "encoding": 0
+   },
+   {"name":"32B","title":"32-byte swizzle","bytes":32,"pattern":256,"cute":"Swizzle<1,4,3>","atom_mn":[2,8],"atom_k":[8,2],"tma":"CU_TENSOR_MAP_SWIZZLE_32B","source":"9.7.15.5.1.2","encoding":3},
+   {"name":"64B","title":"64-byte swizzle","bytes":64,"pattern":512,"cute":"Swizzle<2,4,3>","atom_mn":[4,8],"atom_k":[8,4],"tma":"CU_TENSOR_MAP_SWIZZLE_64B","source":"9.7.15.5.1.2","encoding":2},
+   {"name":"128B","title":"128-byte swizzle","bytes":128,"pattern":1024,"cute":"Swizzle<3,4,3>","atom_mn":[8,8],"atom_k":[8,8],"tma":"CU_TENSOR_MAP_SWIZZLE_128B","source":"9.7.15.5.1.2","encoding":1}
+  ],
   "descriptor": [
    {"name":"start_address","title":"start of the matrix in shared memory","low":0,"width":14,"shift":4,"unit":"bytes","source":"9.7.15.5.1.2.2"},
    {"name":"leading_byte_offset","title":"leading dimension byte offset (LBO)","low":16,"width":14,"shift":4,"unit":"bytes","source":"9.7.15.5.1.2.2"},
    {"name":"stride_byte_offset","title":"stride dimension byte offset (SBO)","low":32,"width":14,"shift":4,"unit":"bytes","source":"9.7.15.5.1.2.2"},
-   {"name":"base_offset","title":"base offset: 0 where the swizzle pattern starts at a multiple of its own size","low":49,"width":3,"source":"9.7.15.5.1.2.2"},
-   {"name":"swizzle","title":"swizzle mode","low":62,"width":2,"source":"9.7.15.5.1.2.2"}
+   {"name":"base_offset","title":"base offset: 0 where the swizzle pattern starts at a multiple of its own size","low":49,"width":3,"default":0,"source":"9.7.15.5.1.2.2"},
+   {"name":"swizzle","title":"swizzle mode","low":62,"width":2,"default":0,"cases":[{"values":{"none":0,"128B":1,"64B":2,"32B":3}}],"source":"9.7.15.5.1.2.2"}
   ],
   "readable": {"K":["f16","bf16","tf32","e4m3","e5m2","u8","s8","b1"],"MN":["f16","bf16"]},
   "strides": {

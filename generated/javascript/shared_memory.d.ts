@@ -102,5 +102,15 @@ export function offset_mn_major_64b(x: number, k: number, bits: number, lbo: num
  */
 export function offset_mn_major_128b(x: number, k: number, bits: number, lbo: number, sbo: number): number;
 
+/**
+ * Offset in bytes of element (`x`, `k`), before the swizzle: MN-major, swizzle 128B_ATOM_32B.
+ *
+ * `x` counts along m or n; `bits` is the width of an element. Canonical layout: ((T,8,m),(4,k)):((1,T,LBO),(8T,SBO)).
+ * `lbo`: from the first span bytes to the next along x.
+ * `sbo`: from the first 4 columns to the next 4 along k.
+ * Source: CuTe 4.2.0.
+ */
+export function offset_mn_major_128b_atom_32b(x: number, k: number, bits: number, lbo: number, sbo: number): number;
+
 /** The functions of offsets, by majorness and swizzle. */
 export const offsets: Record<string, Record<string, (x: number, k: number, bits: number, lbo: number, sbo: number) => number>>;

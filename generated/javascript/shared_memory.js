@@ -43,8 +43,12 @@ export function offset_mn_major_128b(x, k, bits, lbo, sbo) {
   return (((Math.floor(Math.floor((x * bits) / 8) / 128) * lbo) + mod(Math.floor((x * bits) / 8), 128)) + (mod(k, 8) * 128)) + (Math.floor(k / 8) * sbo);
 }
 
+export function offset_mn_major_128b_atom_32b(x, k, bits, lbo, sbo) {
+  return (((Math.floor(Math.floor((x * bits) / 8) / 128) * lbo) + mod(Math.floor((x * bits) / 8), 128)) + (mod(k, 4) * 128)) + (Math.floor(k / 4) * sbo);
+}
+
 /** The functions of offsets, by majorness and swizzle. */
 export const offsets = {
   K: { "none": offset_k_major_none, "32B": offset_k_major_32b, "64B": offset_k_major_64b, "128B": offset_k_major_128b },
-  MN: { "none": offset_mn_major_none, "32B": offset_mn_major_32b, "64B": offset_mn_major_64b, "128B": offset_mn_major_128b },
+  MN: { "none": offset_mn_major_none, "32B": offset_mn_major_32b, "64B": offset_mn_major_64b, "128B": offset_mn_major_128b, "128B_ATOM_32B": offset_mn_major_128b_atom_32b },
 };

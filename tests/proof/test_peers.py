@@ -14,6 +14,7 @@ import pytest
 from ptxmma.catalog import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.instructions import catalog as catalog_of
+from ptxmma.catalog.shared_formats import matrix_format
 from ptxmma.matrices import sparse
 from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap
@@ -90,8 +91,12 @@ def test_a_wrong_descriptor_contradicts_the_peers(catalog: Catalog, peer: record
         return compared.compare(few, catalog_of(msgspec.structs.replace(database, spec=spec))).differences
 
     assert not changed()
-    moved = tuple(msgspec.structs.replace(field, width=field.width - 1) for field in memory.descriptor)
-    assert {entry.operand for entry in changed(descriptor=moved) if entry.subject == "GmmaDescriptor"} == set(peer.fields)
+    own = matrix_format(database.spec, "wgmma")
+    moved = msgspec.structs.replace(own, fields=tuple(msgspec.structs.replace(field, width=field.width - 1) for field in own.fields))
+    descriptors = tuple(moved if each is own else each for each in database.spec.descriptors)
+    other = msgspec.structs.replace(database, spec=msgspec.structs.replace(database.spec, descriptors=descriptors))
+    differences = compared.compare(few, catalog_of(other)).differences
+    assert {entry.operand for entry in differences if entry.subject == "GmmaDescriptor"} == set(peer.fields)
     assert changed(swizzle_formula=memory.swizzle_formula.replace(">> 7", ">> 8"))
     exchanged = tuple(
         msgspec.structs.replace(layout, offset=layout.offset.replace("lbo", "x_").replace("sbo", "lbo").replace("x_", "sbo"))

@@ -134,6 +134,30 @@ class Codec:
                 facts[other] = self._meaning(tested, stored, facts)
         return {number for number in range(1 << width_of(field)) if self._fits(field, number, facts)}
 
+    def field(self, name: str) -> DescriptorField:
+        """The field of a name.
+
+        Raises:
+            KeyError: the format has no such field.
+        """
+        for field in self.format.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)
+
+    def stored(self, name: str, value: Value) -> int:
+        """What a field that does not depend on others holds for a value.
+
+        Raises:
+            TypeError, ValueError: as :meth:`encode`.
+        """
+        return self._given(self.field(name), value, self._facts)
+
+    def reach(self, name: str) -> int:
+        """The first number, in the field's unit, that is too large for a field."""
+        field = self.field(name)
+        return 1 << width_of(field) + field.shift
+
     # --- one field ----------------------------------------------------------------------------------------------------------
 
     @property
@@ -239,9 +263,9 @@ def codec(describes: str, family: str = "tcgen05", *, kind: str = "", target: st
         ValueError: the family has no such descriptor, an unknown kind or target.
     """
     spec = catalog(database).database.spec
-    formats = [each for each in spec.descriptors if each.describes == describes and _reads(family, each)]
+    formats = [each for each in spec.descriptors if each.describes == describes and reads(family, each.family)]
     if not formats:
-        known = dict.fromkeys(each.describes for each in spec.descriptors if _reads(family, each))
+        known = dict.fromkeys(each.describes for each in spec.descriptors if reads(family, each.family))
         raise ValueError(f"{family} has no descriptor that describes {describes!r}; it has: {', '.join(known) or 'none'}")
     kinds = [each for format in formats for each in format.kinds]
     spelled = kind if kind.startswith(_KIND) or not kind else _KIND + kind
@@ -253,12 +277,17 @@ def codec(describes: str, family: str = "tcgen05", *, kind: str = "", target: st
             else f"the {describes} descriptor of {family} does not depend on a kind"
         )
     chosen = next(each for each in formats if spelled in (each.kinds or ("",)))
-    return Codec(spec, chosen, spelled, target_named(spec, target) if target else None)
+    memo, named = catalog(database).database.memo, target_named(spec, target) if target else None
+    key = ("codec", chosen.name, spelled, named)
+    if key not in memo:
+        memo[key] = Codec(spec, chosen, spelled, named)
+    made: Codec = memo[key]
+    return made
 
 
-def _reads(family: str, format: DescriptorFormat) -> bool:
-    """Whether instructions of a family read the format."""
-    return f"{family}.".startswith(f"{format.family}.")
+def reads(family: str, of: str) -> bool:
+    """Whether what is said of the families ``of``, which all begin so, holds for a family: of ``"tcgen05"`` for ``"tcgen05.mma"``."""
+    return f"{family}.".startswith(f"{of}.")
 
 
 def instruction_descriptor(kind: str, *, target: str | None = None, database: DatabaseLike = None, **fields: Value) -> int:

@@ -12,6 +12,7 @@ from typing import cast
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.model import Database, Layout, TensorLayout
 from ptxmma.model.bitmap import BitMap
 
@@ -80,8 +81,10 @@ def _computed(instruction: Instruction) -> Iterator[str]:
         types = {
             instruction.matrix_types[operand.of] for form in instruction.forms for operand in form.operands if operand.kind == "descriptor"
         }
-        readable = [entry.majorness for entry in memory.majorness if types.issubset(entry.elements)] if memory else []
-        yield f"{' '.join(readable)} {_shared_memory(database)}"
+        family = instruction.variant.instruction.family
+        entries = read_by(database.spec, memory, family).majorness if memory else ()
+        readable = [entry.majorness for entry in entries if types.issubset(entry.elements)]
+        yield f"{' '.join(readable)} {_shared_memory(database, family)}"
 
 
 def _operand(operand: Operand) -> str:
@@ -104,16 +107,18 @@ def _layout(database: Database, layout: Layout) -> str:
     return digests[layout.name]
 
 
-def _shared_memory(database: Database) -> str:
-    """The digest of the facts about operands in shared memory."""
-    if "shared memory digest" not in database.memo:
-        memory = database.spec.shared_memory
-        assert memory is not None
-        fields = [f"{field.name} {field.low} {field.width} {field.shift}" for field in memory.descriptor]
-        modes = [f"{mode.name} {mode.encoding} {mode.bytes} {mode.pattern}" for mode in memory.swizzles]
+def _shared_memory(database: Database, family: str) -> str:
+    """The digest of the facts about the operands of a family in shared memory."""
+    key = ("shared memory digest", family)
+    if key not in database.memo:
+        spec = database.spec
+        assert spec.shared_memory is not None
+        memory, encoded = read_by(spec, spec.shared_memory, family), swizzle_encoding(spec, family)
+        fields = [f"{field.name} {field.low} {field.width} {field.shift}" for field in matrix_format(spec, family).fields]
+        modes = [f"{mode.name} {encoded[mode.name]} {mode.bytes} {mode.pattern}" for mode in memory.swizzles]
         offsets = [f"{entry.majorness} {'/'.join(entry.swizzles)} {entry.offset}" for entry in memory.layouts]
-        database.memo["shared memory digest"] = _digest([*fields, *modes, *offsets, memory.swizzle_formula, memory.base_offset])
-    return cast(str, database.memo["shared memory digest"])
+        database.memo[key] = _digest([*fields, *modes, *offsets, memory.swizzle_formula, memory.base_offset])
+    return cast(str, database.memo[key])
 
 
 def _digest(texts: list[str] | Iterator[str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxmma.cli.descriptor_fields import instruction
+from ptxmma.cli.descriptor_fields import bit_range, instruction, zero_column_mask
 from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options
 from ptxmma.cli.tiles import in_options, integer, swizzle_name, tile_option
 
@@ -28,15 +28,22 @@ def command() -> None:
     \b
     Examples:
       ptxmma descriptor encode --swizzle 128 --type bf16 --major k --rows 64 --cols 64
-      ptxmma descriptor decode 0x4000004000010040
+      ptxmma descriptor decode --family tcgen05 0x4000404000010040
       ptxmma descriptor instruction f16 m=128 n=256 dtype=f32 atype=bf16 btype=bf16
     """  # noqa: D301  # click's mark for lines that stay as they are
 
 
 command.add_command(instruction)
+command.add_command(zero_column_mask)
+
+#: Whose descriptor it is.
+_family = click.option(
+    "--family", type=click.Choice(["wgmma", "tcgen05"]), default="wgmma", show_default=True, help="The instructions that read it."
+)
 
 
 @command.command("encode")
+@_family
 @tile_option("address", default=0)
 @tile_option("swizzle", required=True)
 @tile_option("lbo")
@@ -48,7 +55,7 @@ command.add_command(instruction)
 @tile_option("cols")
 @json_option
 @database_option
-def encode(swizzle: str, as_json: bool, database: str | None, **given: Any) -> None:
+def encode(family: str, swizzle: str, as_json: bool, database: str | None, **given: Any) -> None:
     """Print the 64 bits of a descriptor.
 
     Give --lbo and --sbo, or the matrix with --type, --major, --rows and --cols: the strides are then those of a dense image that TMA
@@ -61,15 +68,15 @@ def encode(swizzle: str, as_json: bool, database: str | None, **given: Any) -> N
     """  # noqa: D301  # click's mark for lines that stay as they are
     catalog_of(database)
     try:
-        described = _described(swizzle_name(swizzle), given, database)
+        described = _described(family, swizzle_name(swizzle), given, database)
         bits = described.encode(database=database)
     except ValueError as error:
         raise click.UsageError(in_options(str(error))) from None
     from ptxmma.matrices.suspicions import suspicions
 
-    wrong = suspicions(bits, given["major"] and given["major"].upper(), database=database)
+    wrong = suspicions(bits, given["major"] and given["major"].upper(), family=family, database=database)
     if as_json:
-        _json(bits, None, given["major"], wrong, database)
+        _json(bits, None, given["major"], family, wrong, database)
     else:
         click.echo(f"{bits:#018x}")
         for line in _warnings(wrong):
@@ -77,7 +84,7 @@ def encode(swizzle: str, as_json: bool, database: str | None, **given: Any) -> N
     sys.exit(1 if wrong else 0)
 
 
-def _described(swizzle: str, given: dict[str, Any], database: str | None) -> Descriptor:
+def _described(family: str, swizzle: str, given: dict[str, Any], database: str | None) -> Descriptor:
     """The descriptor that the options describe.
 
     Raises:
@@ -91,7 +98,9 @@ def _described(swizzle: str, given: dict[str, Any], database: str | None) -> Des
     if not missing:
         strides = {name: given[name] for name in ("lbo", "sbo", "base_offset")}
         major, x, k = given["major"].upper(), given["rows"], given["cols"]
-        return Descriptor.of(Geometry(given["element"], major, swizzle, x, k, start=given["address"], database=database, **strides))
+        return Descriptor.of(
+            Geometry(given["element"], major, swizzle, x, k, start=given["address"], family=family, database=database, **strides)
+        )
     if len(missing) < len(tile) - (given["major"] is not None):
         raise click.UsageError(f"a matrix needs {', '.join(tile.values())}; {' and '.join(missing)} missing")
     if given["lbo"] is None or given["sbo"] is None:
@@ -102,18 +111,20 @@ def _described(swizzle: str, given: dict[str, Any], database: str | None) -> Des
         stride_byte_offset=given["sbo"],
         base_offset=given["base_offset"],
         swizzle=swizzle,
+        family=family,
     )
 
 
 @command.command("decode")
 @click.argument("descriptor", type=integer)
+@_family
 @click.option(
     "--type", "element", metavar="NAME", shell_complete=known_names("element"), help="Count bytes as elements of this type too: bf16."
 )
 @tile_option("major")
 @table_options()
 @database_option
-def decode(descriptor: int, element: str | None, major: str | None, form: str, database: str | None) -> None:
+def decode(descriptor: int, family: str, element: str | None, major: str | None, form: str, database: str | None) -> None:
     """Decode the 64 bits of a descriptor, and report what is suspicious.
 
     \b
@@ -127,40 +138,41 @@ def decode(descriptor: int, element: str | None, major: str | None, form: str, d
     if element is not None and kind is None:
         raise click.UsageError(f"unknown --type {element}; known: {', '.join(entry.name for entry in spec.types.elements)}")
     try:
-        wrong = suspicions(descriptor, major and major.upper(), database=database)
+        wrong = suspicions(descriptor, major and major.upper(), family=family, database=database)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if form == "json":
-        _json(descriptor, kind, major, wrong, database)
+        _json(descriptor, kind, major, family, wrong, database)
     else:
-        _table(descriptor, kind, form, database)
+        _table(descriptor, kind, form, family, database)
         if form == "grid":
-            _explanation(descriptor, major, wrong, database)
+            _explanation(descriptor, major, family, wrong, database)
     sys.exit(1 if wrong else 0)
 
 
-def _table(bits: int, element: ElementType | None, form: str, database: str | None) -> None:
+def _table(bits: int, element: ElementType | None, form: str, family: str, database: str | None) -> None:
     from ptxmma.cli.render import Table, draw
-    from ptxmma.matrices.matrix_descriptor import fields
+    from ptxmma.matrices.canonical import matrix_codec
 
     columns = ["field", "bits", "holds", "means", *([f"in {element.name}"] if element else []), "title"]
-    rows = []
-    for each in fields(bits, element, database=database):
-        field, unit = each.field, each.field.unit
-        means = f"{each.value} {unit}" if unit else each.value
-        rows.append([field.name, _bits(field), each.stored, means, *([each.elements] if element else []), field.title])
+    rows: list[list[str | int | None]] = []
+    for field, stored, value in matrix_codec(family, database).explain(bits):
+        means = f"{value} {field.unit}" if field.unit else value
+        counted = [_elements(field, value, element)] if element else []
+        rows.append([field.name, bit_range(field), stored, means, *counted, field.title])
     draw(Table(columns, rows, f"{bits:#018x}"), form)
 
 
-def _bits(field: DescriptorField) -> str:
-    return f"{field.low + field.width - 1}:{field.low}"
+def _elements(field: DescriptorField, value: int | str, element: ElementType) -> int | None:
+    """Bytes as elements of a type."""
+    return int(value) * 8 // element.bits if field.unit == "bytes" else None
 
 
-def _explanation(bits: int, major: str | None, wrong: Sequence[Suspicion], database: str | None) -> None:
+def _explanation(bits: int, major: str | None, family: str, wrong: Sequence[Suspicion], database: str | None) -> None:
     """The canonical layouts that fit it, and what is suspicious."""
     from ptxmma.cli.render import wrapped
 
-    for each in _layouts(bits, major, database):
+    for each in _layouts(bits, major, family, database):
         click.echo(f"\n{each['majorness']}-major, {each['swizzle']}: {each['cute']}")
         for stride in ("lbo", "sbo"):
             click.echo(wrapped(f"  {stride.upper()}: {each[stride]}{_use(stride, each)}"))
@@ -176,25 +188,21 @@ def _use(stride: str, layout: dict[str, Any]) -> str:
     return f"; only {' and '.join(users)} can use it" if users else "; operands do not use it"
 
 
-def _layouts(bits: int, major: str | None, database: str | None) -> list[dict[str, Any]]:
+def _layouts(bits: int, major: str | None, family: str, database: str | None) -> list[dict[str, Any]]:
     """The canonical layouts with the swizzle of a descriptor, of one majorness or of all."""
-    from ptxmma.matrices.canonical import canonical, memory_of
+    from ptxmma.matrices.canonical import canonical, majornesses, memory_of
     from ptxmma.matrices.matrix_descriptor import Descriptor
     from ptxmma.matrices.suspicions import stride_users, used_strides
 
-    swizzle, memory = Descriptor.decode(bits, database=database).swizzle, memory_of(database)
+    swizzle, memory = Descriptor.decode(bits, family=family, database=database).swizzle, memory_of(database)
     layouts = []
-    for layout in memory.layouts:
-        if swizzle in layout.swizzles and major in (None, layout.majorness.lower()):
-            fitting = canonical(memory, layout.majorness, swizzle)
-            facts = {
-                "majorness": layout.majorness,
-                "swizzle": fitting.mode.title,
-                "cute": layout.cute,
-                "lbo": layout.lbo,
-                "sbo": layout.sbo,
-            }
-            layouts.append({**facts, "used": sorted(used_strides(fitting, database)), "users": stride_users(fitting, database)})
+    for each in dict.fromkeys(entry.majorness for entry in majornesses(family, database) if swizzle in entry.swizzles):
+        if major in (None, each.lower()):
+            fitting = canonical(memory, each, swizzle)
+            layout = fitting.layout
+            facts = {"majorness": each, "swizzle": fitting.mode.title, "cute": layout.cute, "lbo": layout.lbo, "sbo": layout.sbo}
+            used, users = used_strides(fitting, database, family), stride_users(fitting, database, family)
+            layouts.append({**facts, "used": sorted(used), "users": users})
     return layouts
 
 
@@ -202,13 +210,13 @@ def _warnings(wrong: Sequence[Suspicion]) -> list[str]:
     return [f"suspicious: {each.field + ': ' if each.field else ''}{each.text}" for each in wrong]
 
 
-def _json(bits: int, element: ElementType | None, major: str | None, wrong: Sequence[Suspicion], database: str | None) -> None:
+def _json(bits: int, element: ElementType | None, major: str | None, family: str, wrong: Sequence[Suspicion], database: str | None) -> None:
     from ptxmma.cli.render import emit
-    from ptxmma.matrices.matrix_descriptor import fields
+    from ptxmma.matrices.canonical import matrix_codec
 
     rows = []
-    for each in fields(bits, element, database=database):
-        row = {"field": each.field.name, "bits": _bits(each.field), "holds": each.stored, "value": each.value, "unit": each.field.unit}
-        rows.append(row | ({"elements": each.elements} if element else {}))
+    for field, stored, value in matrix_codec(family, database).explain(bits):
+        row = {"field": field.name, "bits": bit_range(field), "holds": stored, "value": value, "unit": field.unit}
+        rows.append(row | ({"elements": _elements(field, value, element)} if element else {}))
     suspicions = [each._asdict() for each in wrong]
-    emit({"descriptor": f"{bits:#018x}", "fields": rows, "layouts": _layouts(bits, major, database), "suspicions": suspicions})
+    emit({"descriptor": f"{bits:#018x}", "fields": rows, "layouts": _layouts(bits, major, family, database), "suspicions": suspicions})

@@ -7,19 +7,34 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxmma.cli.options import catalog_of, database_option, known_names, table_options
+from ptxmma.cli.options import catalog_of, completed, database_option, known_names, table_options
 from ptxmma.cli.tiles import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ptxmma.catalog.descriptor_codec import Codec
     from ptxmma.model import DescriptorField
 
 
+def _fields(describes: str) -> Callable[[click.Context], list[str]]:
+    """The fields of a descriptor, each with the sign that its value follows."""
+
+    def names(context: click.Context) -> list[str]:
+        from ptxmma.catalog.descriptor_codec import codec
+
+        kind, database = context.params.get("kind") or "", context.params.get("database")
+        try:
+            return [f"{field.name}=" for field in codec(describes, kind=kind, database=database).parameters]
+        except ValueError:  # no such kind
+            return []
+
+    return names
+
+
 @click.command("instruction")
-@click.argument("kind")
-@click.argument("given", nargs=-1, metavar="BITS | FIELD=VALUE...")
+@click.argument("kind", shell_complete=known_names("kind"))
+@click.argument("given", nargs=-1, metavar="BITS | FIELD=VALUE...", shell_complete=completed(_fields("instruction")))
 @click.option("--target", metavar="NAME", shell_complete=known_names("target"), help="Accept what this target has only.")
 @table_options()
 @database_option
@@ -43,6 +58,46 @@ def instruction(kind: str, given: Sequence[str], target: str | None, form: str, 
         raise click.UsageError(str(error)) from None
 
 
+@click.command("zero-column-mask")
+@click.argument("given", nargs=-1, metavar="BITS | FIELD=VALUE...", shell_complete=completed(_fields("columns")))
+@click.option("--m", type=int, help="Rows of A: with --n, the columns that are taken as zeros.")
+@click.option("--n", type=int, help="Columns of B.")
+@table_options()
+@database_option
+def zero_column_mask(given: Sequence[str], m: int | None, n: int | None, form: str, database: str | None) -> None:
+    """Make and read the zero-column masks of tcgen05.mma.ws.
+
+    Give the 64 bits to see their fields and what is wrong with them, or the fields to get the bits. With --m and --n, print the mask,
+    column 0 first: 1 where a column of B is taken as zeros.
+
+    \b
+    Examples:
+      ptxmma descriptor zero-column-mask non_zero_mask=1 skip_span=3 use_span=4
+      ptxmma descriptor zero-column-mask 0x3028000000000 --m 64 --n 32
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    catalog_of(database)
+    from ptxmma.catalog.column_masks import zero_columns
+    from ptxmma.catalog.descriptor_codec import codec
+
+    if (m is None) != (n is None):
+        raise click.UsageError("the mask needs --m and --n")
+    try:
+        masks = codec("columns", database=database)
+        if m is None or n is None:
+            show(masks, given, form)
+            return
+        columns = zero_columns(_encoded(masks, given), m=m, n=n, database=database)
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+    text = "".join(str(int(zero)) for zero in columns)
+    if form == "json":
+        from ptxmma.cli.render import emit
+
+        emit({"m": m, "n": n, "zero": [int(zero) for zero in columns]})
+    else:
+        click.echo(text)
+
+
 def show(codec: Codec, given: Sequence[str], form: str) -> None:
     """Print the bits of the fields that are given, or the fields of bits; exit with 1 if these are not legal.
 
@@ -51,8 +106,7 @@ def show(codec: Codec, given: Sequence[str], form: str) -> None:
     """
     from ptxmma.cli.render import emit
 
-    encoding = not given or "=" in given[0]
-    bits = codec.encode(**dict(map(_field, given))) if encoding else _bits(given)
+    encoding, bits = _is_fields(given), _encoded(codec, given)
     wrong = codec.mistakes(bits)
     if form == "json":
         rows = [
@@ -90,6 +144,14 @@ def bit_range(field: DescriptorField) -> str:
     """The bits of a field as tables show them: ``"28:24"``, ``"2"``, ``"3,31"``."""
     own = f"{field.low + field.width - 1}:{field.low}" if field.width > 1 else str(field.low)
     return own if field.upper is None else f"{field.upper},{own}"
+
+
+def _is_fields(given: Sequence[str]) -> bool:
+    return not given or "=" in given[0]
+
+
+def _encoded(codec: Codec, given: Sequence[str]) -> int:
+    return codec.encode(**dict(map(_field, given))) if _is_fields(given) else _bits(given)
 
 
 def _field(text: str) -> tuple[str, Any]:

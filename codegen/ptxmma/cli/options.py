@@ -108,9 +108,13 @@ def _shapes(catalog: Catalog) -> Iterable[str]:
     return dict.fromkeys(every)
 
 
-def _swizzles(catalog: Catalog) -> Iterable[str]:
-    memory = catalog.database.spec.shared_memory
-    return [mode.name.removesuffix("B") for mode in memory.swizzles] if memory else []
+def swizzles(context: click.Context) -> Iterable[str]:
+    """The swizzle modes that descriptors of ``--family`` have, as users write them."""
+    from ptxmma.catalog.shared_formats import read_by
+
+    spec = catalog_of(context.params.get("database")).database.spec
+    known = read_by(spec, spec.shared_memory, context.params.get("family") or "wgmma").swizzles if spec.shared_memory else ()
+    return [mode.name.removesuffix("B") if mode.name[:-1].isdigit() else mode.name for mode in known]
 
 
 #: The names in a database that options accept.  Of GPUs those of one word, which need no quotes.
@@ -123,7 +127,7 @@ _NAMES: dict[str, Callable[[Catalog], Iterable[str]]] = {
     "ptx": lambda catalog: [entry.version for entry in catalog.database.spec.isa_versions],
     "element": lambda catalog: [entry.name for entry in catalog.database.spec.types.elements],
     "shape": _shapes,
-    "swizzle": _swizzles,
+    "kind": lambda catalog: [kind.removeprefix("kind::") for format in catalog.database.spec.descriptors for kind in format.kinds],
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxmma.cli.options import known_names
+from ptxmma.cli.options import completed, known_names, swizzles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def tile_option(name: str, **more: Any) -> Callable[[click.decorators.FC], click
     if name == "type":
         more |= {"metavar": "NAME", "shell_complete": known_names("element")}
     if name == "swizzle":
-        more |= {"metavar": "BYTES", "shell_complete": known_names("swizzle")}
+        more |= {"metavar": "BYTES", "shell_complete": completed(swizzles)}
     return click.option(f"--{name}", argument, type=kinds.get(name, integer), help=_HELP[name], show_default="default" in more, **more)
 
 

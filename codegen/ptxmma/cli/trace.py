@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
-from ptxmma.cli.options import find, instruction_argument, known_names, table_options
+from ptxmma.cli.options import completed, find, instruction_argument, swizzles, table_options
 from ptxmma.cli.tiles import swizzle_name
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.option(
     "--swizzle",
     metavar="BYTES",
-    shell_complete=known_names("swizzle"),
+    shell_complete=completed(swizzles),
     help="For matrices in shared memory, whose addresses it shows: none, 32, 64 or 128 bytes.",
 )
 @click.option("--major-a", type=_MAJOR, help="Which dimension of A is contiguous in shared memory: k, by default, or mn.")

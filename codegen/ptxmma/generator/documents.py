@@ -15,6 +15,7 @@ from ptxmma.model import (
     BlockFormat,
     BlockScaling,
     Choice,
+    ColumnMask,
     DescriptorFormat,
     Entry,
     Erratum,
@@ -81,6 +82,7 @@ class Descriptors(Entry, frozen=True, kw_only=True):
     """What the bits of descriptors mean."""
 
     descriptors: Annotated[tuple[DescriptorFormat, ...], SOME]
+    column_masks: tuple[ColumnMask, ...] = ()
 
 
 class Errata(Entry, frozen=True, kw_only=True):

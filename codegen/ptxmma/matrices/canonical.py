@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ptxmma.arguments import integer
+from ptxmma.catalog.descriptor_codec import Codec, codec, reads
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.model import CanonicalLayout, DescriptorField, ElementType, SharedMemory, Swizzle, formula
+from ptxmma.model import CanonicalLayout, ElementType, Majorness, SharedMemory, Swizzle, formula
 
 #: The strides of a canonical layout, and the fields of a descriptor that hold them.
 STRIDES = {"lbo": "leading_byte_offset", "sbo": "stride_byte_offset"}
@@ -31,7 +32,7 @@ class Canonical(NamedTuple):
     def swizzled(self, address: Any, base_offset: int) -> Any:
         """The address where the byte at an address lies after the swizzle."""
         known = {"address": address, "base_offset": base_offset, "span": self.mode.bytes}
-        return formula.evaluate(formula.parse(self.memory.swizzle_formula), known)
+        return formula.evaluate(formula.parse(self.mode.formula or self.memory.swizzle_formula), known)
 
     @property
     def lines(self) -> int:
@@ -79,50 +80,56 @@ def canonical(memory: SharedMemory, majorness: str, swizzle: str) -> Canonical:
     raise ValueError(f"unknown majorness {majorness!r}; known for swizzle {swizzle!r}: {', '.join(known)}")
 
 
-def readable(majorness: str, database: DatabaseLike) -> dict[str, ElementType]:
-    """The element types that instructions read with a majorness, by name."""
-    spec, memory = catalog(database).database.spec, memory_of(database)
-    entries = [entry for entry in memory.majorness if entry.majorness == majorness]
+def majornesses(family: str, database: DatabaseLike) -> list[Majorness]:
+    """What the instructions of a family can read from shared memory."""
+    return [entry for entry in memory_of(database).majorness if reads(family, entry.family)]
+
+
+def swizzles(family: str, database: DatabaseLike) -> list[Swizzle]:
+    """The swizzle modes that the instructions of a family read."""
+    known = {name for entry in majornesses(family, database) for name in entry.swizzles}
+    return [mode for mode in memory_of(database).swizzles if mode.name in known]
+
+
+def readable(majorness: str, database: DatabaseLike, *, family: str = "wgmma", swizzle: str = "") -> dict[str, ElementType]:
+    """The element types that instructions of a family read with a majorness, and with a swizzle where one is given, by name."""
+    spec = catalog(database).database.spec
+    entries = [
+        entry for entry in majornesses(family, database) if entry.majorness == majorness and (not swizzle or swizzle in entry.swizzles)
+    ]
     return {each.name: each for each in spec.types.elements if any(each.name in entry.elements for entry in entries)}
 
 
-def element_of(given: ElementType | str, majorness: str, database: DatabaseLike) -> ElementType:
-    """An element type that can be read with that majorness.
+def element_of(
+    given: ElementType | str, majorness: str, database: DatabaseLike, *, family: str = "wgmma", swizzle: str = ""
+) -> ElementType:
+    """An element type that instructions of a family can read with that majorness and swizzle.
 
     Raises:
-        ValueError: an unknown type, or one that cannot be read with that majorness.
+        ValueError: an unknown type, or one that cannot be read so.
     """
-    spec, memory = catalog(database).database.spec, memory_of(database)
-    types = readable(majorness, database)
+    spec = catalog(database).database.spec
+    types = readable(majorness, database, family=family, swizzle=swizzle)
     name = given.name if isinstance(given, ElementType) else given if isinstance(given, str) else ""
     if name in types:
         return types[name]
-    if not any(name in entry.elements for entry in memory.majorness) and any(each.name == name for each in spec.types.elements):
-        described = [entry.family for entry in spec.instructions if any(kind.kind == "descriptor" for kind in entry.operand_kinds.values())]
-        raise ValueError(f"{' and '.join(dict.fromkeys(described))} have no {name}; they read {majorness}-major: {', '.join(types)}")
+    entries = majornesses(family, database)
+    if not any(name in entry.elements for entry in entries) and any(each.name == name for each in spec.types.elements):
+        described = (each for each in spec.instructions if any(kind.kind == "descriptor" for kind in each.operand_kinds.values()))
+        every = dict.fromkeys(each.family for each in described if reads(each.family, family))
+        whose = " and ".join(every) or f"the instructions of {family}"
+        raise ValueError(f"{whose} have no {name}; they read {majorness}-major: {', '.join(types)}")
     if any(each.name == name for each in spec.types.elements):
-        raise ValueError(f"{name} cannot be read {majorness}-major from shared memory; {', '.join(types)} can")
+        others = [mode for entry in entries if entry.majorness == majorness and name in entry.elements for mode in entry.swizzles]
+        hint = f" with swizzle {swizzle}" if others else ""
+        also = f"; swizzle {' or '.join(others)} can be read so" if others else ""
+        raise ValueError(f"{name} cannot be read {majorness}-major{hint} from shared memory; {', '.join(types) or 'nothing'} can{also}")
     raise ValueError(f"unknown element type {given!r}; known for {majorness}-major, named as in PTX: {', '.join(types)}")
 
 
-def field_of(memory: SharedMemory, name: str) -> DescriptorField:
-    """The field of a descriptor with that name."""
-    return next(field for field in memory.descriptor if field.name == name)
-
-
-def stored(field: DescriptorField, value: int) -> int:
-    """The content of a descriptor's field for a value; ``ValueError`` with the allowed values if the field cannot hold it."""
-    step, most = 1 << field.shift, (1 << field.width) - 1 << field.shift
-    if value % step or not 0 <= value <= most:
-        allowed = f"multiples of {step} from 0 to {most}" if step > 1 else f"0..{most}"
-        raise ValueError(f"{field.name} = {value} has no encoding in a descriptor; allowed: {allowed}")
-    return value >> field.shift
-
-
-def reach(memory: SharedMemory) -> int:
-    """Descriptors start at addresses below this one, in bytes."""
-    field = field_of(memory, "start_address")
-    return 1 << field.width + field.shift
+def matrix_codec(family: str, database: DatabaseLike) -> Codec:
+    """The codec of the matrix descriptors of a family."""
+    return codec("matrix", family, database=database)
 
 
 def aligned(name: str, value: Any, multiple: int) -> int:
@@ -162,6 +169,7 @@ class Geometry:
         sbo: int | None = None,
         start: int = 0,
         base_offset: int = 0,
+        family: str = "wgmma",
         database: DatabaseLike = None,
     ) -> None:
         """As of :class:`ptxmma.matrices.shared_memory.SharedLayout`, but only :meth:`units` checks whether elements overlap.
@@ -174,7 +182,9 @@ class Geometry:
         memory = memory_of(database)
         self._canonical = canonical(memory, majorness, swizzle)
         self._database = database
-        self.element = element_of(element, majorness, database)
+        self._codec = matrix_codec(family, database)
+        self.family = family
+        self.element = element_of(element, majorness, database, family=family, swizzle=swizzle)
         self.majorness, self.swizzle = majorness, swizzle
         self.x, self.k = extent("x", x), extent("k", k)
         span = self._canonical.mode.bytes
@@ -183,7 +193,7 @@ class Geometry:
         self._check_extents()
         self.lbo, self.sbo = self._strides(lbo, sbo)
         self.base_offset = integer("base_offset", base_offset)
-        stored(field_of(memory, "base_offset"), self.base_offset)
+        self._codec.stored("base_offset", self.base_offset)
         # The swizzle moves bytes only within aligned spans.
         self.size = (int(self._offset(self.x - 1, self.k - 1)) // span + 1) * span
         self._check_reach()
@@ -256,7 +266,7 @@ class Geometry:
             )
 
     def _check_reach(self) -> None:
-        end = reach(self._canonical.memory)
+        end = self._codec.reach("start_address")
         if self.start + self.size > end:
             raise ValueError(
                 f"the image of {self.x} x {self.k} would reach from {self.start} to {self.start + self.size}; descriptors reach the "
@@ -272,7 +282,7 @@ class Geometry:
         panels, groups = ("lbo", "sbo") if leads else ("sbo", "lbo")
         strides = {name: integer(name, value) for name, value in (("lbo", lbo), ("sbo", sbo)) if value is not None}
         for name, value in strides.items():
-            stored(field_of(self._canonical.memory, STRIDES[name]), value)
+            self._codec.stored(STRIDES[name], value)
         group = strides.setdefault(groups, lines * self._canonical.mode.bytes)
         strides.setdefault(panels, self._ordered[1] // lines * group)
         return strides["lbo"], strides["sbo"]

@@ -1,7 +1,8 @@
 """Descriptors: what the 32 or 64 bits mean that tell an instruction where a matrix lies, or what it computes.
 
 :func:`codec` encodes, decodes, explains and judges the bits of any descriptor: matrix descriptors of ``wgmma`` and ``tcgen05``, the
-instruction descriptor of ``tcgen05.mma`` for each kind.  :func:`instruction_descriptor` is short for the most common of these.
+instruction descriptor of ``tcgen05.mma`` for each kind, and the mask of columns of ``tcgen05.mma.ws``.  :func:`instruction_descriptor` is
+short for the most common of these, and :func:`zero_columns` says what such a mask does.
 :class:`Descriptor` is a matrix descriptor as an object.
 
 >>> hex(instruction_descriptor("f16", dtype="f32", atype="bf16", btype="bf16", m=128, n=256))
@@ -12,7 +13,8 @@ instruction descriptor of ``tcgen05.mma`` for each kind.  :func:`instruction_des
 
 from __future__ import annotations
 
-from ptxmma.catalog.descriptor_codec import Codec as Codec  # all of these belong to what this module offers
+from ptxmma.catalog.column_masks import zero_columns as zero_columns  # all of these belong to what this module offers
+from ptxmma.catalog.descriptor_codec import Codec as Codec
 from ptxmma.catalog.descriptor_codec import FieldValue as FieldValue
 from ptxmma.catalog.descriptor_codec import Mistake as Mistake
 from ptxmma.catalog.descriptor_codec import codec as codec

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from ptxmma.arguments import in_range, integer
@@ -51,6 +52,7 @@ class SharedLayout(Geometry):
         start: shared address of the image.
         base_offset: what the swizzle subtracts: 0, as for TMA, where it follows absolute addresses; :func:`base_offset` of the start
             where the pattern is to start with the image.
+        family: of the instructions that read it, ``"wgmma"`` or ``"tcgen05"``.
         size: bytes of the image.
     """
 
@@ -66,6 +68,7 @@ class SharedLayout(Geometry):
         sbo: int | None = None,
         start: int = 0,
         base_offset: int = 0,
+        family: str = "wgmma",
         database: DatabaseLike = None,
     ) -> None:
         """The arguments are the attributes above; ``lbo`` and ``sbo`` may be given for padding between groups or panels.
@@ -76,7 +79,8 @@ class SharedLayout(Geometry):
                 lead out of a descriptor's reach, a start or stride that is not aligned, strides with which elements overlap, a base
                 offset that a descriptor cannot hold.
         """
-        super().__init__(element, majorness, swizzle, x, k, lbo=lbo, sbo=sbo, start=start, base_offset=base_offset, database=database)
+        given: dict[str, Any] = {"lbo": lbo, "sbo": sbo, "start": start, "base_offset": base_offset, "family": family, "database": database}
+        super().__init__(element, majorness, swizzle, x, k, **given)
         self._units = self._places()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -233,13 +237,7 @@ class SharedLayout(Geometry):
                 f"where this layout has it; panels are {self.panel} elements wide along {self._names[0]}, "
                 f"groups {self._canonical.lines} lines: let the sub-tile start or end with them"
             )
-        descriptor = Descriptor(
-            start_address=self.start + first,
-            leading_byte_offset=self.lbo,
-            stride_byte_offset=self.sbo,
-            base_offset=self.base_offset,
-            swizzle=self.swizzle,
-        )
+        descriptor = msgspec.structs.replace(Descriptor.of(self), start_address=self.start + int(first))
         descriptor.encode(database=self._database)
         return descriptor
 

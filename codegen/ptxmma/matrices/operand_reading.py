@@ -48,9 +48,10 @@ def read_operand(
     """
     if not isinstance(descriptor, Descriptor):
         descriptor = Descriptor.decode(descriptor, database=database)
+    descriptor.encode(database=database)
     facts = memory_of(database)
     canonical(facts, majorness, descriptor.swizzle)
-    kind = element_of(element, majorness, database)
+    kind = element_of(element, majorness, database, family=descriptor.family, swizzle=descriptor.swizzle)
     image = contiguous_bytes(memory, "memory")
     addresses = operand_addresses(descriptor, x, k, kind, majorness, database=database)
     start = aligned("memory_start", memory_start, facts.alignment)

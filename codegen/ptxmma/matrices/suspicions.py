@@ -6,16 +6,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
-from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.matrices.canonical import STRIDES, Canonical, canonical, field_of, memory_of, mode_of, reach, readable
+from ptxmma.catalog.descriptor_codec import Codec, ones, reads, spare, width_of
+from ptxmma.catalog.instructions import Catalog, DatabaseLike, catalog
+from ptxmma.matrices.canonical import STRIDES, Canonical, canonical, majornesses, matrix_codec, memory_of, mode_of, readable
 from ptxmma.matrices.matrix_descriptor import Descriptor, base_offset
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
 from ptxmma.model import SharedMemory
 
-_DESCRIPTOR_BITS = 64
 #: More groups of 8 lines than matrices in shared memory usually have: those of twice the largest N.
 _MOST_GROUPS = 64
 
@@ -24,7 +24,7 @@ class Suspicion(NamedTuple):
     """A probable mistake in a descriptor."""
 
     field: str  # ``"stride_byte_offset"``; ``""`` for bits that belong to no field
-    rule: str  # "unused", "base", "pattern", "zero", "overlap", "phase", "bytes" or "reach"
+    rule: str  # "unused", "illegal", "base", "pattern", "zero", "overlap", "phase", "bytes" or "reach"
     text: str
 
 
@@ -34,11 +34,13 @@ def suspicions(
     *,
     matrix: Multiplicand | None = None,
     unknown: int = 0,
+    family: str = "wgmma",
     database: DatabaseLike = None,
 ) -> list[Suspicion]:
     """The probable mistakes in the 64 bits of a descriptor; instructions accept all of them silently.
 
     - ``unused``: bits that belong to no field are set.
+    - ``illegal``: a field of a descriptor of ``tcgen05`` holds what it must not, or bits that must be 0 are not.
     - ``base``: a base offset where nothing is swizzled.
     - ``pattern``: the base offset is not that of a pattern that starts where the matrix does.
     - ``zero``, ``overlap``: a stride with which neighbouring groups of lines overlap.
@@ -55,82 +57,106 @@ def suspicions(
         majorness: ``"K"`` or ``"MN"``; by default only what is suspicious for both is reported, or for those that the matrix may have.
         matrix: the operand that it describes: only the strides that it uses are judged, without allowance for customary values.
         unknown: a mask of bits that are not known; what depends on them is not reported.
+        family: of the instruction that reads it, ``"wgmma"`` or ``"tcgen05"``.
         database: where the facts come from; the packaged database by default.
 
     Raises:
         TypeError: something that is not an integer.
         ValueError: bits that are not a descriptor, or an unknown majorness.
     """
-    memory = memory_of(database)
+    memory, codec = memory_of(database), matrix_codec(family, database)
     descriptor &= ~unknown
-    unread = {field.name for field in memory.descriptor if unknown >> field.low & (1 << field.width) - 1}
+    unread = {field.name for field in codec.format.fields if unknown >> field.low & ones(field.width)}
     if "swizzle" in unread:
-        return [*_unused(descriptor, memory)]
-    read = Descriptor.decode(descriptor, database=database)
-    every = [layout.majorness for layout in memory.layouts if read.swizzle in layout.swizzles]
+        return [*_unused(descriptor, codec, unread)]
+    read = Descriptor.decode(descriptor, family=family, database=database)
+    every = list(dict.fromkeys(each.majorness for each in majornesses(family, database) if read.swizzle in each.swizzles))
     if matrix is not None:
-        every = [each for each in every if matrix.element.name in readable(each, database)]
+        every = [each for each in every if matrix.element.name in readable(each, database, family=family)]
     by_majorness = []
     for each in every if majorness is None else [majorness]:
         layout = canonical(memory, each, read.swizzle)
         if matrix is None:
-            users, by_all = stride_users(layout, database), used_strides(layout, database)
+            users, by_all = stride_users(layout, database, family), used_strides(layout, database, family)
         else:
             by_all = layout.used(matrix.lines, matrix.depth, matrix.element.bits)
             users = {stride: [matrix.name.upper()] for stride in by_all}
         known = {stride: names for stride, names in users.items() if STRIDES[stride] not in unread}
-        judged = [*_of_strides(read, layout, known, by_all & known.keys()), *(_in_bytes(read, layout, users) if known == users else ())]
+        strides = _Strides(codec, read, layout)
+        judged = [*strides.alone(known, by_all & known.keys()), *(strides.in_bytes(users) if known == users else ())]
         by_majorness.append({(suspicion.field, suspicion.rule): suspicion for suspicion in judged})
     shared = [suspicion for key, suspicion in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
-    return [*_unused(descriptor, memory), *_of_pattern(read, memory, unread, database), *shared]
+    return [*_unused(descriptor, codec, unread), *_of_pattern(read, memory, unread, database), *shared]
 
 
-def used_strides(layout: Canonical, database: DatabaseLike = None) -> set[str]:
+def used_strides(layout: Canonical, database: DatabaseLike = None, family: str = "wgmma") -> set[str]:
     """Which of ``"lbo"`` and ``"sbo"`` all operands use that an instruction reads through a descriptor."""
-    used = [layout.used(*size) for size in _sizes(layout.layout.majorness, database)]
+    used = [layout.used(*size) for size in _sizes(layout.layout.majorness, database, family)]
     return {stride for stride in STRIDES if all(stride in each for each in used)}
 
 
-def stride_users(layout: Canonical, database: DatabaseLike = None) -> dict[str, list[str]]:
+def stride_users(layout: Canonical, database: DatabaseLike = None, family: str = "wgmma") -> dict[str, list[str]]:
     """The operands that use ``"lbo"`` or ``"sbo"``, at least where they are largest: ``{"lbo": ["B of wgmma.sp"]}``.
 
     A stride that no operand uses is left out.
     """
     users: dict[str, set[str]] = {}
-    for size, operands in _sizes(layout.layout.majorness, database).items():
+    for size, operands in _sizes(layout.layout.majorness, database, family).items():
         for stride in layout.used(*size):
             users.setdefault(stride, set()).update(operands)
     return {stride: sorted(users[stride]) for stride in STRIDES if stride in users}
 
 
-def _sizes(majorness: str, database: DatabaseLike) -> dict[tuple[int, int, int], set[str]]:
+def _sizes(majorness: str, database: DatabaseLike, family: str) -> dict[tuple[int, int, int], set[str]]:
     """The operands that an instruction reads through a descriptor, by rows or columns, depth and bits of an element; a sparse A is packed.
 
     Of the many widths that a form has, only the largest: a stride that a narrow operand does not use is meant all the same.
     """
-    entries, types = catalog(database), readable(majorness, database)
-    known: dict[tuple[int, int, int], set[str]] | None = entries.database.memo.get(("described", majorness))
+    entries, types = catalog(database), readable(majorness, database, family=family)
+    known: dict[tuple[int, int, int], set[str]] | None = entries.database.memo.get(("described", majorness, family))
     if known is None:
-        known = entries.database.memo[("described", majorness)] = {}
-        for instruction in entries.all(lambda entry: any(kind.kind == "descriptor" for kind in entry.operand_kinds.values())):
-            if instruction.variant.extents == instruction.variant.largest:
-                operands = product_operands(instruction)
-                for each in (operands.a, operands.b):
-                    if each.described and each.element.name in types:
-                        size = (each.lines, each.depth, each.element.bits)
-                        known.setdefault(size, set()).add(f"{each.name.upper()} of {instruction.variant.instruction.family}")
+        known = entries.database.memo[("described", majorness, family)] = {}
+        for name, each in [*_described(entries, family), *_chosen(entries, family)]:
+            if each.element.name in types:
+                known.setdefault((each.lines, each.depth, each.element.bits), set()).add(f"{each.name.upper()} of {name}")
     return known
 
 
-def _unused(descriptor: int, memory: SharedMemory) -> Iterator[Suspicion]:
-    """Runs of bits between the fields, from the lowest up."""
-    ordered = sorted(memory.descriptor, key=lambda field: field.low)
-    for field, above in zip(ordered, [*ordered[1:], None], strict=True):
-        low, end = field.low + field.width, above.low if above else _DESCRIPTOR_BITS
-        if descriptor >> low & (1 << end - low) - 1:
-            bits = f"bit {low} is not 0; it is" if end - low == 1 else f"bits {end - 1}:{low} are not 0; they are"
-            most = (1 << field.width) - 1 << field.shift
-            yield Suspicion("", "unused", f"{bits} ignored; was {field.name} larger than the {most} that its field holds?")
+def _described(entries: Catalog, family: str) -> Iterator[tuple[str, Multiplicand]]:
+    """The operands that the opcodes of a family describe completely, with the family of each."""
+    for instruction in entries.all(lambda entry: any(kind.kind == "descriptor" for kind in entry.operand_kinds.values())):
+        own = instruction.variant.instruction.family
+        if reads(own, family) and instruction.variant.extents == instruction.variant.largest:
+            operands = product_operands(instruction)
+            yield from ((own, each) for each in (operands.a, operands.b) if each.described)
+
+
+def _chosen(entries: Catalog, family: str) -> Iterator[tuple[str, Multiplicand]]:
+    """The operands that an instruction descriptor describes, as large as they can be in one thread block."""
+    products = entries.database.spec.tensor_products
+    if products is None or not reads("tcgen05", family):
+        return
+    elements = {element.name: element for element in entries.database.spec.types.elements}
+    for types in products.types:
+        for depth in products.depths:
+            kinds = {kind for one in types.of for kind in one["mma_kind"]} & {kind for one in depth.of for kind in one["mma_kind"]}
+            lines = max((row.last for shape in products.shapes for row in shape.n), default=0)
+            for name, names in (("a", types.atype), ("b", types.btype)):
+                for element in names if kinds else ():
+                    yield family, Multiplicand(name, elements[element], lines, depth.k, described=True)
+
+
+def _unused(descriptor: int, codec: Codec, unread: Set[str] = frozenset()) -> Iterator[Suspicion]:
+    """What instructions do not read, or need to be otherwise: fields first, then runs of bits that belong to none, from the lowest up."""
+    if codec.format.spare == "zero":
+        yield from (Suspicion(each.field, "illegal", each.text) for each in codec.mistakes(descriptor) if each.field not in unread)
+        return
+    for low, width in spare(codec.format):
+        if descriptor >> low & ones(width):
+            bits = f"bit {low} is not 0; it is" if width == 1 else f"bits {low + width - 1}:{low} are not 0; they are"
+            below = max((field for field in codec.format.fields if field.low < low), key=lambda field: field.low)
+            most = ones(width_of(below)) << below.shift
+            yield Suspicion("", "unused", f"{bits} ignored; was {below.name} larger than the {most} that its field holds?")
 
 
 def _of_pattern(read: Descriptor, memory: SharedMemory, unread: set[str], database: DatabaseLike) -> Iterator[Suspicion]:
@@ -160,40 +186,45 @@ def _of_pattern(read: Descriptor, memory: SharedMemory, unread: set[str], databa
         yield Suspicion("start_address", "pattern", text)
 
 
-def _of_strides(read: Descriptor, layout: Canonical, users: dict[str, list[str]], by_all: set[str]) -> Iterator[Suspicion]:
-    group = layout.lines * layout.mode.bytes  # the smallest stride without overlap: a dense image has it from group to group
-    for stride in STRIDES:
-        name, field, value = stride.upper(), field_of(layout.memory, STRIDES[stride]), getattr(read, STRIDES[stride])
-        if stride not in by_all and (stride not in users or value <= 1 << field.shift):
-            continue
-        only = "" if stride in by_all else f"; only {' and '.join(users[stride])} can use {name} here"
-        if value == 0:
-            yield Suspicion(field.name, "zero", f"{name} is 0: all groups of {layout.lines} lines start at one address{only}")
-        elif value < group:
-            text = f"{name} is {value} bytes, but a group of {layout.lines} lines takes {group}: they overlap{only}"
-            yield Suspicion(field.name, "overlap", text)
-        elif value % layout.mode.pattern:
-            text = (
-                f"{name} = {value} is not a multiple of {layout.mode.pattern}, the bytes of a pattern: groups differ in their swizzle phase"
-                + only
-            )
-            yield Suspicion(field.name, "phase", text)
-        if read.start_address + value >= reach(layout.memory):
-            text = f"{name} leads from {read.start_address} to {read.start_address + value}; descriptors reach below {reach(layout.memory)}"
-            yield Suspicion(field.name, "reach", text + only)
+class _Strides:
+    """Judges the strides of a descriptor by a layout."""
 
+    def __init__(self, codec: Codec, read: Descriptor, layout: Canonical) -> None:
+        self._codec, self._read, self._layout = codec, read, layout
+        #: The smallest stride without overlap: a dense image has it from group to group.
+        self._group = layout.lines * layout.mode.bytes
 
-def _in_bytes(read: Descriptor, layout: Canonical, used: Iterable[str]) -> Iterator[Suspicion]:
-    group = layout.lines * layout.mode.bytes
-    values = {stride: getattr(read, STRIDES[stride]) for stride in used}
-    for stride, value in values.items():
-        field = field_of(layout.memory, STRIDES[stride])
-        raw, unit = value >> field.shift, 1 << field.shift
-        others = [other for name, other in values.items() if name != stride]
-        large = value > _MOST_GROUPS * max([group, *others])
-        if raw and raw % group == 0 and (large or (raw == group and group not in values.values())):
-            text = (
-                f"{stride.upper()} holds {raw}, which means {value} bytes, since the field counts units of {unit}: "
-                f"are {raw} bytes meant? They are {raw // unit} in the field"
-            )
-            yield Suspicion(field.name, "bytes", text)
+    def alone(self, users: dict[str, list[str]], by_all: set[str]) -> Iterator[Suspicion]:
+        """Each stride by itself, if an operand uses it."""
+        read, mode, lines, end = self._read, self._layout.mode, self._layout.lines, self._codec.reach("start_address")
+        for stride in STRIDES:
+            name, field, value = stride.upper(), self._codec.field(STRIDES[stride]), getattr(read, STRIDES[stride])
+            if stride not in by_all and (stride not in users or value <= 1 << field.shift):
+                continue
+            only = "" if stride in by_all else f"; only {' and '.join(users[stride])} can use {name} here"
+            if value == 0:
+                yield Suspicion(field.name, "zero", f"{name} is 0: all groups of {lines} lines start at one address{only}")
+            elif value < self._group:
+                text = f"{name} is {value} bytes, but a group of {lines} lines takes {self._group}: they overlap{only}"
+                yield Suspicion(field.name, "overlap", text)
+            elif value % mode.pattern:
+                text = f"{name} = {value} is not a multiple of {mode.pattern}, the bytes of a pattern: groups differ in their swizzle phase"
+                yield Suspicion(field.name, "phase", text + only)
+            if read.start_address + value >= end:
+                text = f"{name} leads from {read.start_address} to {read.start_address + value}; descriptors reach below {end}"
+                yield Suspicion(field.name, "reach", text + only)
+
+    def in_bytes(self, used: Iterable[str]) -> Iterator[Suspicion]:
+        """Strides that look as if they had been written in bytes."""
+        values = {stride: getattr(self._read, STRIDES[stride]) for stride in used}
+        for stride, value in values.items():
+            field = self._codec.field(STRIDES[stride])
+            raw, unit = value >> field.shift, 1 << field.shift
+            others = [other for name, other in values.items() if name != stride]
+            large = value > _MOST_GROUPS * max([self._group, *others])
+            if raw and raw % self._group == 0 and (large or (raw == self._group and self._group not in values.values())):
+                text = (
+                    f"{stride.upper()} holds {raw}, which means {value} bytes, since the field counts units of {unit}: "
+                    f"are {raw} bytes meant? They are {raw // unit} in the field"
+                )
+                yield Suspicion(field.name, "bytes", text)

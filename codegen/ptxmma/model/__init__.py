@@ -9,7 +9,7 @@ Every ``source`` is a section number of the PTX ISA (``"9.7.14.6.3"``) or says w
 from ptxmma.model.block_format import BlockFormat, BlockScaling
 from ptxmma.model.conditions import Condition, Entry, Facts, matches
 from ptxmma.model.database import Database, Layout, Spec
-from ptxmma.model.descriptor_format import DescriptorField, DescriptorFormat, FieldCase
+from ptxmma.model.descriptor_format import ColumnMask, DescriptorField, DescriptorFormat, FieldCase, MaskExample
 from ptxmma.model.element import Carrier, Container, ElementType, RegisterType, Types
 from ptxmma.model.erratum import Erratum, Quirk, Sighting
 from ptxmma.model.instruction import (
@@ -41,9 +41,10 @@ from ptxmma.model.version import Version
 
 __all__ = [
     "COORDINATES", "COPY", "WINDOW", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
-    "Choice", "Condition", "Container", "Database", "Definition", "DescriptorField", "DescriptorFormat", "ElementType", "Entry",
+    "Choice", "ColumnMask", "Condition",
+    "Container", "Database", "Definition", "DescriptorField", "DescriptorFormat", "ElementType", "Entry",
     "Erratum", "Example", "Facts", "Extents", "Fault", "FieldCase", "Form", "Granularity", "Ignored", "InstructionSet",
-    "Gpu", "IsaVersion", "Kind", "Layout", "Majorness", "matches", "Observation", "operand_names", "OperandKind",
+    "Gpu", "IsaVersion", "Kind", "Layout", "Majorness", "MaskExample", "matches", "Observation", "operand_names", "OperandKind",
     "Ordering", "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",
     "ProductDepth", "ProductScale", "ProductShape", "ProductTypes", "Selection",

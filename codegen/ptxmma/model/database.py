@@ -8,7 +8,7 @@ from typing import Any
 from ptxmma.model.bitmap import BitMap
 from ptxmma.model.block_format import BlockFormat, BlockScaling
 from ptxmma.model.conditions import Entry
-from ptxmma.model.descriptor_format import DescriptorFormat
+from ptxmma.model.descriptor_format import ColumnMask, DescriptorFormat
 from ptxmma.model.element import Types
 from ptxmma.model.erratum import Erratum
 from ptxmma.model.instruction import InstructionSet
@@ -42,6 +42,7 @@ class Spec(Entry, frozen=True, kw_only=True):
     tensor_memory: TensorMemory | None = None
     tensor_products: TensorProducts | None = None
     descriptors: tuple[DescriptorFormat, ...] = ()
+    column_masks: tuple[ColumnMask, ...] = ()
     protocols: tuple[Protocol, ...] = ()
     throughput: tuple[Throughput, ...] = ()
     errata: tuple[Erratum, ...] = ()

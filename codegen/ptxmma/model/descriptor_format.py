@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ptxmma.model.conditions import Condition, Entry
-from ptxmma.model.fields import SOME, Identifier, Name, Natural, Source, TargetName, Text, like
+from ptxmma.model.fields import SOME, Binary, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, like
 from ptxmma.model.instruction import Statement
 
 _Bit = Annotated[int, Meta(ge=0, le=63)]
@@ -51,4 +51,25 @@ class DescriptorFormat(Entry, frozen=True, kw_only=True):
     spare: Literal["ignored", "zero"]  # what is known of bits that belong to no field
     fields: Annotated[tuple[DescriptorField, ...], SOME]
     notes: tuple[Statement, ...] = ()
+    source: Source
+
+
+class MaskExample(Entry, frozen=True, kw_only=True):
+    """A mask that the manual prints: the lowest columns of each part, the first on the right."""
+
+    m: Positive
+    fields: dict[Identifier, Natural]  # of the descriptor; fields that are left out are 0
+    masks: Annotated[tuple[Binary, ...], SOME]
+    source: Source
+
+
+class ColumnMask(Entry, frozen=True, kw_only=True):
+    """Which columns of B a product takes as zeros, by the fields of a descriptor."""
+
+    descriptor: Identifier  # the name of its format
+    parts: dict[Annotated[str, like(r"^[0-9]+$", "an M")], Positive]  # parts of equal size into which N columns fall, for each M
+    #: 1 for a column that is taken as zeros: over ``column`` of the part, the descriptor's fields, and those that have the number of the
+    #: part at the end of their name, without it.
+    zero: Formula
+    examples: tuple[MaskExample, ...] = ()
     source: Source

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
 from ptxmma.model.conditions import Entry
-from ptxmma.model.descriptor_format import DescriptorField
 from ptxmma.model.fields import SOME, Formula, Name, Natural, Positive, Source, Text, like
 from ptxmma.model.instruction import Statement
 
@@ -20,12 +17,12 @@ class Swizzle(Entry, frozen=True, kw_only=True):
 
     name: SwizzleName  # "128B"
     title: Text
-    encoding: Annotated[int, Meta(ge=0, le=3)]  # descriptor bits 63:62
     bytes: Positive  # contiguous bytes that are permuted together: 16 for none
     pattern: Positive  # bytes after which the pattern repeats, and to which it is aligned
+    formula: Formula = ""  # where it is not that of the others: see ``swizzle_formula``
     cute: Text  # "Swizzle<3,4,3>"
     atom_mn: tuple[Positive, Positive]  # atom in 128-bit units, MN-major: (leading, strided)
-    atom_k: tuple[Positive, Positive]
+    atom_k: tuple[Natural, Natural]  # K-major; 0 where no K-major layout has this mode
     tma: Annotated[str, like(r"^CU_TENSOR_MAP_SWIZZLE_[A-Z0-9_]+$", "the same mode of a tensor map")]
     source: Source
 
@@ -60,9 +57,11 @@ class CanonicalLayout(Entry, frozen=True, kw_only=True):
 
 
 class Majorness(Entry, frozen=True, kw_only=True):
-    """The element types that an instruction can read with a majorness."""
+    """The element types that instructions can read with a majorness."""
 
     majorness: Literal["K", "MN"]
+    family: Name  # "tcgen05": of the instructions, or of all whose families begin so
+    swizzles: Annotated[tuple[SwizzleName, ...], SOME]
     elements: Annotated[tuple[Name, ...], SOME]  # ("f16", "bf16")
     text: Text
     source: Source
@@ -96,7 +95,6 @@ class SharedMemory(Entry, frozen=True, kw_only=True):
     swizzles: tuple[Swizzle, ...]
     layouts: tuple[CanonicalLayout, ...]
     majorness: tuple[Majorness, ...]
-    descriptor: tuple[DescriptorField, ...]
     examples: tuple[Example, ...]
     notes: tuple[Statement, ...] = ()
     source: Source

@@ -11,8 +11,8 @@ import numpy as np
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.interop import CuteLayout, from_cute
 from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.shared_formats import matrix_format
 from ptxmma.matrices.shared_memory import Descriptor, operand_addresses
-from ptxmma.model import SharedMemory
 from ptxmma_proof.peers import element_places as places
 from ptxmma_proof.peers.element_places import OtherSizeError, Values
 from ptxmma_proof.peers.recorded import AtomRecord, Peer, SharedRecord
@@ -61,7 +61,7 @@ def compare(peer: Peer, catalog: Catalog) -> Counted:
         comparer.atom(atom)
     memory = catalog.database.spec.shared_memory
     if memory is not None:
-        comparer.fields(memory, peer.fields)
+        comparer.fields(peer.fields)
         for operand in peer.shared:
             comparer.shared(operand)
     return Counted(comparer.differences, comparer.passes, comparer.places, comparer.shapes)
@@ -162,9 +162,9 @@ class _Comparer:
             said = f"{at}{int(theirs[x, k])}", f"{at}{int(own[x, k])} with its descriptor {operand.descriptor:#x}", len(wrong), own.size
         self._note(subject(operand), f"{operand.majorness}-major operand", said)
 
-    def fields(self, memory: SharedMemory, fields: dict[str, int]) -> None:
+    def fields(self, fields: dict[str, int]) -> None:
         """The fields of a descriptor: the same bits."""
-        own = {(1 << field.width) - 1 << field.low: field.name for field in memory.descriptor}
+        own = {(1 << field.width) - 1 << field.low: field.name for field in matrix_format(self.catalog.database.spec, "wgmma").fields}
         for name, bits in fields.items():
             said = (
                 ("", "", 0, 1)

@@ -17,6 +17,7 @@ import joblib
 
 from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog, load
+from ptxmma.catalog.shared_formats import read_by
 from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma.model import Version
 from ptxmma_proof.silicon import products, replay, sass, transferred
@@ -160,7 +161,8 @@ def _launches(kernel: Kernel) -> Iterator[tuple[int, str | None]]:
     first = zlib.crc32(f"{kernel.instruction.canonical} {kernel.form.name} {sorted(kernel.immediates.items())}".encode())
     swizzles: list[str | None] = [None] if kernel.instruction.operation == "multiply" else [None] * (_TRANSFERS // 2)
     if kernel.descriptors and memory is not None and kernel.instruction.extents["n"] in N_IN_FULL:
-        swizzles = [mode.name for mode in memory.swizzles]
+        spec, family = kernel.instruction.database.spec, kernel.instruction.variant.instruction.family
+        swizzles = [mode.name for mode in read_by(spec, memory, family).swizzles]
     for number, swizzle in enumerate(swizzles * 2):
         yield first + number, swizzle
 

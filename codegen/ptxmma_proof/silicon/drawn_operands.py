@@ -12,6 +12,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.shared_formats import read_by
 from ptxmma.matrices import sparse
 from ptxmma.matrices.shared_memory import SharedLayout
 from ptxmma.model import ElementType
@@ -60,7 +61,7 @@ class Builder:
         self._instruction = kernel.instruction
         spec = self._instruction.database.spec
         assert spec.shared_memory is not None
-        self._memory = spec.shared_memory
+        self._memory = read_by(spec, spec.shared_memory, kernel.instruction.variant.instruction.family)
 
     def build(self) -> Operands:
         """The operands, anew each time."""

@@ -11,9 +11,11 @@ import numpy as np
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
+from ptxmma.catalog.descriptor_codec import spare
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.shared_formats import matrix_format, read_by
 from ptxmma.matrices import sparse
-from ptxmma.model import ElementType, Granularity, SharedMemory
+from ptxmma.model import DescriptorFormat, ElementType, Granularity, SharedMemory
 from ptxmma_proof.silicon.drawn_operands import BATCH, Builder, Operands
 from ptxmma_proof.silicon.kernels import Chip, Kernel
 from ptxmma_proof.silicon.products import Drawn, product
@@ -183,8 +185,7 @@ def _by_descriptors(catalog: Catalog, target: str) -> Iterator[Kernel]:
 def _unused_descriptor_bits(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
     """Each bit outside the fields, set alone, and all of them together, with each swizzle."""
     memory = _memory(kernel)
-    used = sum(((1 << field.width) - 1) << field.low for field in memory.descriptor)
-    unused = [bit for bit in range(64) if not used >> bit & 1]
+    unused = [bit for low, width in spare(_format(kernel)) for bit in range(low, low + width)]
     swizzles = [mode.name for mode in memory.swizzles]
     effect = [bit for bit in unused if _with_bits(chip, number, kernel, 1 << bit, swizzles)]
     together = _with_bits(chip, number, kernel, sum(1 << bit for bit in unused), swizzles)
@@ -200,7 +201,7 @@ def _unused_descriptor_bits(chip: Chip, number: int, kernel: Kernel) -> Iterator
 def _idle_base_offset(chip: Chip, number: int, kernel: Kernel) -> Iterator[Seen]:
     """Each base offset without a swizzle for it to move."""
     memory = _memory(kernel)
-    field = next(field for field in memory.descriptor if field.name == "base_offset")
+    field = next(field for field in _format(kernel).fields if field.name == "base_offset")
     plain = min(memory.swizzles, key=lambda mode: mode.bytes).name
     offsets = range(1, 1 << field.width)
     effect = [offset for offset in offsets if _with_bits(chip, number, kernel, offset << field.low, [plain])]
@@ -222,9 +223,14 @@ def _with_bits(chip: Chip, number: int, kernel: Kernel, bits: int, swizzles: Ite
 
 
 def _memory(kernel: Kernel) -> SharedMemory:
-    memory = kernel.instruction.database.spec.shared_memory
-    assert memory is not None
-    return memory
+    """What its family reads from shared memory."""
+    spec = kernel.instruction.database.spec
+    assert spec.shared_memory is not None
+    return read_by(spec, spec.shared_memory, kernel.instruction.variant.instruction.family)
+
+
+def _format(kernel: Kernel) -> DescriptorFormat:
+    return matrix_format(kernel.instruction.database.spec, kernel.instruction.variant.instruction.family)
 
 
 # --- saturation -----------------------------------------------------------------------------------------------------------------

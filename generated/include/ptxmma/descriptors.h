@@ -4,7 +4,7 @@
  * @file
  * Descriptors as structs of their fields: encoded, decoded, judged.
  *
- * Sources are sections of PTX ISA 9.1. The matrix descriptor of wgmma is in shared_memory.h.
+ * Sources are sections of PTX ISA 9.1.
  */
 #ifndef PTXMMA_DESCRIPTORS_H
 #define PTXMMA_DESCRIPTORS_H
@@ -22,6 +22,137 @@ typedef enum ptxmma_tcgen05_kind {
   PTXMMA_TCGEN05_KIND_MXF4,
   PTXMMA_TCGEN05_KIND_MXF4NVF4
 } ptxmma_tcgen05_kind;
+
+/* ---- Matrix descriptor of wgmma ------------------------------------------------------------ */
+
+/** What `swizzle` of ptxmma_descriptor holds for each value. */
+enum {
+  PTXMMA_DESCRIPTOR_SWIZZLE_NONE = 0,
+  PTXMMA_DESCRIPTOR_SWIZZLE_128B = 1,
+  PTXMMA_DESCRIPTOR_SWIZZLE_64B = 2,
+  PTXMMA_DESCRIPTOR_SWIZZLE_32B = 3
+};
+
+/**
+ * Matrix descriptor of wgmma: its fields, in the units that programs use. Source: 9.7.15.5.1.2.2.
+ */
+typedef struct ptxmma_descriptor {
+  /** start of the matrix in shared memory; bits 0 to 13, without its low 4 bits */
+  uint32_t start_address;
+  /** leading dimension byte offset (LBO); bits 16 to 29, without its low 4 bits */
+  uint32_t leading_byte_offset;
+  /** stride dimension byte offset (SBO); bits 32 to 45, without its low 4 bits */
+  uint32_t stride_byte_offset;
+  /** base offset: 0 where the swizzle pattern starts at a multiple of its own size; bits 49 to 51 */
+  uint32_t base_offset;
+  /** swizzle mode; bits 62 to 63 */
+  uint32_t swizzle;
+} ptxmma_descriptor;
+
+/** The 64-bit descriptor that holds the fields. */
+PTXMMA_CONSTEXPR_FN uint64_t ptxmma_descriptor_encode(ptxmma_descriptor fields) {
+  return (((uint64_t)fields.start_address >> 4) & 0x3fff) |
+         ((((uint64_t)fields.leading_byte_offset >> 4) & 0x3fff) << 16) |
+         ((((uint64_t)fields.stride_byte_offset >> 4) & 0x3fff) << 32) |
+         (((uint64_t)fields.base_offset & 0x7) << 49) |
+         (((uint64_t)fields.swizzle & 0x3) << 62);
+}
+
+/** The fields that a 64-bit descriptor holds. */
+PTXMMA_CONSTEXPR_FN ptxmma_descriptor ptxmma_descriptor_decode(uint64_t descriptor) {
+  const ptxmma_descriptor fields = {
+      ((uint32_t)(descriptor & 0x3fff) << 4),
+      ((uint32_t)((descriptor >> 16) & 0x3fff) << 4),
+      ((uint32_t)((descriptor >> 32) & 0x3fff) << 4),
+      (uint32_t)((descriptor >> 49) & 0x7),
+      (uint32_t)((descriptor >> 62) & 0x3)
+  };
+  return fields;
+}
+
+
+
+/* ---- Matrix descriptor of tcgen05 ---------------------------------------------------------- */
+
+/** What `leading_mode` of ptxmma_tcgen05_descriptor holds for each value. */
+enum {
+  PTXMMA_TCGEN05_DESCRIPTOR_LEADING_MODE_OFFSET = 0,
+  PTXMMA_TCGEN05_DESCRIPTOR_LEADING_MODE_ADDRESS = 1
+};
+
+/** What `lut_start` of ptxmma_tcgen05_descriptor holds for each value. */
+enum {
+  PTXMMA_TCGEN05_DESCRIPTOR_LUT_START_0 = 0,
+  PTXMMA_TCGEN05_DESCRIPTOR_LUT_START_24 = 1
+};
+
+/** What `swizzle` of ptxmma_tcgen05_descriptor holds for each value. */
+enum {
+  PTXMMA_TCGEN05_DESCRIPTOR_SWIZZLE_NONE = 0,
+  PTXMMA_TCGEN05_DESCRIPTOR_SWIZZLE_128B_ATOM_32B = 1,
+  PTXMMA_TCGEN05_DESCRIPTOR_SWIZZLE_128B = 2,
+  PTXMMA_TCGEN05_DESCRIPTOR_SWIZZLE_64B = 4,
+  PTXMMA_TCGEN05_DESCRIPTOR_SWIZZLE_32B = 6
+};
+
+/**
+ * Matrix descriptor of tcgen05: its fields, in the units that programs use. Source: 9.7.16.4.1.
+ */
+typedef struct ptxmma_tcgen05_descriptor {
+  /** start of the matrix in shared memory; bits 0 to 13, without its low 4 bits */
+  uint32_t start_address;
+  /** leading dimension byte offset (LBO); with leading_mode address, the shared address of the second part; bits 16 to 29, without its low 4 bits */
+  uint32_t leading_byte_offset;
+  /** stride dimension byte offset (SBO); bits 32 to 45, without its low 4 bits */
+  uint32_t stride_byte_offset;
+  /** base offset: 0 where the swizzle pattern starts at a multiple of its own size; bits 49 to 51 */
+  uint32_t base_offset;
+  /** whether the leading dimension is a byte offset or an absolute address; bit 52 */
+  uint32_t leading_mode;
+  /** first byte of the 24 that .decompress::lut::b uses of the 48 in a block of B; bit 53 */
+  uint32_t lut_start;
+  /** swizzle mode; bits 61 to 63 */
+  uint32_t swizzle;
+} ptxmma_tcgen05_descriptor;
+
+/** The 64-bit descriptor that holds the fields. */
+PTXMMA_CONSTEXPR_FN uint64_t ptxmma_tcgen05_descriptor_encode(ptxmma_tcgen05_descriptor fields) {
+  return UINT64_C(0x400000000000) |
+(((uint64_t)fields.start_address >> 4) & 0x3fff) |
+         ((((uint64_t)fields.leading_byte_offset >> 4) & 0x3fff) << 16) |
+         ((((uint64_t)fields.stride_byte_offset >> 4) & 0x3fff) << 32) |
+         (((uint64_t)fields.base_offset & 0x7) << 49) |
+         (((uint64_t)fields.leading_mode & 0x1) << 52) |
+         (((uint64_t)fields.lut_start & 0x1) << 53) |
+         (((uint64_t)fields.swizzle & 0x7) << 61);
+}
+
+/** The fields that a 64-bit descriptor holds. */
+PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_descriptor ptxmma_tcgen05_descriptor_decode(uint64_t descriptor) {
+  const ptxmma_tcgen05_descriptor fields = {
+      ((uint32_t)(descriptor & 0x3fff) << 4),
+      ((uint32_t)((descriptor >> 16) & 0x3fff) << 4),
+      ((uint32_t)((descriptor >> 32) & 0x3fff) << 4),
+      (uint32_t)((descriptor >> 49) & 0x7),
+      (uint32_t)((descriptor >> 52) & 0x1),
+      (uint32_t)((descriptor >> 53) & 0x1),
+      (uint32_t)((descriptor >> 61) & 0x7)
+  };
+  return fields;
+}
+
+
+
+/**
+ * Whether a descriptor is legal: 1 if every field holds a legal value, and bits that must be 0 are.
+ * Values that only some targets have are legal.
+ */
+PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_descriptor_is_legal(uint64_t descriptor) {
+  const ptxmma_tcgen05_descriptor fields = ptxmma_tcgen05_descriptor_decode(descriptor);
+  return !(descriptor & UINT64_C(0x1fc00000c000c000)) &&
+         ((descriptor >> 46 & 0x7) == 1) &&
+         (0x57u >> fields.swizzle & 1);
+}
 
 /* ---- Instruction descriptor of kinds without block scaling --------------------------------- */
 
@@ -501,6 +632,83 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_mxf4_is_legal(
     default:
       return 0;
   }
+}
+
+/* ---- Zero-column mask descriptor ----------------------------------------------------------- */
+
+/**
+ * Zero-column mask descriptor: its fields, in the units that programs use. Source: 9.7.16.4.3.
+ */
+typedef struct ptxmma_tcgen05_zero_column_mask {
+  /** columns of the pattern that sub-mask 0 leaves out at its start; bits 0 to 7 */
+  uint32_t start_count_0;
+  /** columns of the pattern that sub-mask 1 leaves out at its start; bits 8 to 15 */
+  uint32_t start_count_1;
+  /** columns of the pattern that sub-mask 2 leaves out at its start; bits 16 to 23 */
+  uint32_t start_count_2;
+  /** columns of the pattern that sub-mask 3 leaves out at its start; bits 24 to 31 */
+  uint32_t start_count_3;
+  /** whether the pattern of sub-mask 0 begins with columns of zeros; bit 32 */
+  uint32_t first_span_0;
+  /** whether the pattern of sub-mask 1 begins with columns of zeros; bit 33 */
+  uint32_t first_span_1;
+  /** whether the pattern of sub-mask 2 begins with columns of zeros; bit 34 */
+  uint32_t first_span_2;
+  /** whether the pattern of sub-mask 3 begins with columns of zeros; bit 35 */
+  uint32_t first_span_3;
+  /** whether there is a mask; 0: every column is used; bit 39 */
+  uint32_t non_zero_mask;
+  /** columns in a row that are taken as zeros; bits 40 to 47, less 1 */
+  uint32_t skip_span;
+  /** columns in a row that are used; bits 48 to 55, less 1 */
+  uint32_t use_span;
+  /** columns by which B is shifted: at most 32, with M of 32 at most 16; bits 56 to 61 */
+  uint32_t column_shift;
+} ptxmma_tcgen05_zero_column_mask;
+
+/** The 64-bit descriptor that holds the fields. */
+PTXMMA_CONSTEXPR_FN uint64_t ptxmma_tcgen05_zero_column_mask_encode(ptxmma_tcgen05_zero_column_mask fields) {
+  return ((uint64_t)fields.start_count_0 & 0xff) |
+         (((uint64_t)fields.start_count_1 & 0xff) << 8) |
+         (((uint64_t)fields.start_count_2 & 0xff) << 16) |
+         (((uint64_t)fields.start_count_3 & 0xff) << 24) |
+         (((uint64_t)fields.first_span_0 & 0x1) << 32) |
+         (((uint64_t)fields.first_span_1 & 0x1) << 33) |
+         (((uint64_t)fields.first_span_2 & 0x1) << 34) |
+         (((uint64_t)fields.first_span_3 & 0x1) << 35) |
+         (((uint64_t)fields.non_zero_mask & 0x1) << 39) |
+         ((((uint64_t)fields.skip_span - 1) & 0xff) << 40) |
+         ((((uint64_t)fields.use_span - 1) & 0xff) << 48) |
+         (((uint64_t)fields.column_shift & 0x3f) << 56);
+}
+
+/** The fields that a 64-bit descriptor holds. */
+PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_zero_column_mask ptxmma_tcgen05_zero_column_mask_decode(uint64_t descriptor) {
+  const ptxmma_tcgen05_zero_column_mask fields = {
+      (uint32_t)(descriptor & 0xff),
+      (uint32_t)((descriptor >> 8) & 0xff),
+      (uint32_t)((descriptor >> 16) & 0xff),
+      (uint32_t)((descriptor >> 24) & 0xff),
+      (uint32_t)((descriptor >> 32) & 0x1),
+      (uint32_t)((descriptor >> 33) & 0x1),
+      (uint32_t)((descriptor >> 34) & 0x1),
+      (uint32_t)((descriptor >> 35) & 0x1),
+      (uint32_t)((descriptor >> 39) & 0x1),
+      (uint32_t)((descriptor >> 40) & 0xff) + 1,
+      (uint32_t)((descriptor >> 48) & 0xff) + 1,
+      (uint32_t)((descriptor >> 56) & 0x3f)
+  };
+  return fields;
+}
+
+
+
+/**
+ * Whether a descriptor is legal: 1 if every field holds a legal value, and bits that must be 0 are.
+ * Values that only some targets have are legal.
+ */
+PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_zero_column_mask_is_legal(uint64_t descriptor) {
+  return !(descriptor & UINT64_C(0xc000007000000000));
 }
 
 #endif

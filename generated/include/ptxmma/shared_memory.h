@@ -2,7 +2,7 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 /**
  * @file
- * Matrix operands in shared memory: swizzles, canonical layouts and the matrix descriptor.
+ * Matrix operands in shared memory: swizzles and canonical layouts.
  *
  * A matrix starts at a multiple of 16 bytes. Sources are sections of PTX ISA 9.1.
  *
@@ -14,10 +14,11 @@
 #define PTXMMA_SHARED_MEMORY_H
 
 #include "config.h"
+#include "descriptors.h"
 
 /* ---- swizzles ------------------------------------------------------------------------------- */
 
-/** Swizzle modes, as the descriptor encodes them. */
+/** Swizzle modes of wgmma, as its descriptor encodes them; that of tcgen05 has other numbers. */
 typedef enum ptxmma_swizzle {
   /** no swizzle (interleaved) */
   PTXMMA_SWIZZLE_NONE = 0,
@@ -53,16 +54,16 @@ PTXMMA_CONSTEXPR_FN ptxmma_swizzle_info ptxmma_describe_swizzle(ptxmma_swizzle m
       const ptxmma_swizzle_info info = {"none", "Swizzle<0,4,3>", 16, 16, {1, 8}, {8, 1}};
       return info;
     }
-    case PTXMMA_SWIZZLE_32B: {
-      const ptxmma_swizzle_info info = {"32B", "Swizzle<1,4,3>", 32, 256, {2, 8}, {8, 2}};
+    case PTXMMA_SWIZZLE_128B: {
+      const ptxmma_swizzle_info info = {"128B", "Swizzle<3,4,3>", 128, 1024, {8, 8}, {8, 8}};
       return info;
     }
     case PTXMMA_SWIZZLE_64B: {
       const ptxmma_swizzle_info info = {"64B", "Swizzle<2,4,3>", 64, 512, {4, 8}, {8, 4}};
       return info;
     }
-    case PTXMMA_SWIZZLE_128B: {
-      const ptxmma_swizzle_info info = {"128B", "Swizzle<3,4,3>", 128, 1024, {8, 8}, {8, 8}};
+    case PTXMMA_SWIZZLE_32B: {
+      const ptxmma_swizzle_info info = {"32B", "Swizzle<1,4,3>", 32, 256, {2, 8}, {8, 2}};
       return info;
     }
   }
@@ -78,6 +79,15 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_swizzle_address(
     ptxmma_swizzle mode, uint32_t address, uint32_t base_offset) {
   const uint32_t span = ptxmma_describe_swizzle(mode).bytes;
   return address ^ ((((address >> 7) - base_offset) % (span / 16)) << 4);
+}
+
+/**
+ * The same with the 128-byte swizzle of 32-byte atoms, which tcgen05 reads.
+ *
+ *     address ^ ((((address >> 7) - base_offset) % (span // 32)) << 5)
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_swizzle_128b_atom_32b_address(uint32_t address, uint32_t base_offset) {
+  return address ^ ((((address >> 7) - base_offset) % (128 / 32)) << 5);
 }
 
 /**
@@ -188,41 +198,20 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_offset_mn_128b(
   return ((((((x * bits) / 8) / 128) * lbo) + (((x * bits) / 8) % 128)) + ((k % 8) * 128)) + ((k / 8) * sbo);
 }
 
-/* ---- matrix descriptor ---------------------------------------------------------------------- */
+/*
+ * MN-major, swizzle 128B_ATOM_32B: ((T,8,m),(4,k)):((1,T,LBO),(8T,SBO))
+ *
+ *     offset = (x * bits // 8 // span) * lbo + x * bits // 8 % span + (k % 4) * span + (k // 4) * sbo
+ *
+ * lbo: from the first span bytes to the next along x.
+ * sbo: from the first 4 columns to the next 4 along k.
+ * Source: CuTe 4.2.0.
+ */
 
-/** The fields of a matrix descriptor, in the units that programs use. */
-typedef struct ptxmma_descriptor {
-  /** start of the matrix in shared memory; bits 0 to 13, without its low 4 bits */
-  uint32_t start_address;
-  /** leading dimension byte offset (LBO); bits 16 to 29, without its low 4 bits */
-  uint32_t leading_byte_offset;
-  /** stride dimension byte offset (SBO); bits 32 to 45, without its low 4 bits */
-  uint32_t stride_byte_offset;
-  /** base offset: 0 where the swizzle pattern starts at a multiple of its own size; bits 49 to 51 */
-  uint32_t base_offset;
-  /** swizzle mode; bits 62 to 63 */
-  uint32_t swizzle;
-} ptxmma_descriptor;
-
-/** The 64-bit descriptor that holds the fields. */
-PTXMMA_CONSTEXPR_FN uint64_t ptxmma_descriptor_encode(ptxmma_descriptor fields) {
-  return (((uint64_t)fields.start_address >> 4) & 0x3fff) |
-         ((((uint64_t)fields.leading_byte_offset >> 4) & 0x3fff) << 16) |
-         ((((uint64_t)fields.stride_byte_offset >> 4) & 0x3fff) << 32) |
-         (((uint64_t)fields.base_offset & 0x7) << 49) |
-         (((uint64_t)fields.swizzle & 0x3) << 62);
-}
-
-/** The fields that a 64-bit descriptor holds. */
-PTXMMA_CONSTEXPR_FN ptxmma_descriptor ptxmma_descriptor_decode(uint64_t descriptor) {
-  const ptxmma_descriptor fields = {
-      (uint32_t)(descriptor & 0x3fff) << 4,
-      (uint32_t)((descriptor >> 16) & 0x3fff) << 4,
-      (uint32_t)((descriptor >> 32) & 0x3fff) << 4,
-      (uint32_t)((descriptor >> 49) & 0x7),
-      (uint32_t)((descriptor >> 62) & 0x3)
-  };
-  return fields;
+/** MN-major, 128-byte swizzle of 32-byte atoms. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_offset_mn_128b_atom_32b(
+    uint32_t x, uint32_t k, uint32_t bits, uint32_t lbo, uint32_t sbo) {
+  return ((((((x * bits) / 8) / 128) * lbo) + (((x * bits) / 8) % 128)) + ((k % 4) * 128)) + ((k / 4) * sbo);
 }
 
 #endif

@@ -11,6 +11,7 @@ SWIZZLE_SPAN = {
     "32B": 32,
     "64B": 64,
     "128B": 128,
+    "128B_ATOM_32B": 128,
 }
 
 SWIZZLE_PATTERN = {
@@ -18,13 +19,14 @@ SWIZZLE_PATTERN = {
     "32B": 256,
     "64B": 512,
     "128B": 1024,
+    "128B_ATOM_32B": 512,
 }
 
 SWIZZLE_ENCODING = {
     "none": 0,
-    "32B": 3,
-    "64B": 2,
     "128B": 1,
+    "64B": 2,
+    "32B": 3,
 }
 
 
@@ -35,6 +37,14 @@ def swizzle(address, span, base_offset=0):
     Source: 9.7.15.5.1.2.
     """
     return address ^ ((((address >> 7) - base_offset) % (span // 16)) << 4)
+
+
+def swizzle_128b_atom_32b(address, base_offset=0):
+    """The same with the 128-byte swizzle of 32-byte atoms.
+
+    Source: 9.7.16.10.6.
+    """
+    return address ^ ((((address >> 7) - base_offset) % (128 // 32)) << 5)
 
 
 def base_offset(start, pattern):
@@ -204,6 +214,26 @@ def address_mn_major_128b(start, x, k, bits, lbo, sbo, base_offset=0):
     Source: 9.7.15.5.1.2.1.3.
     """
     return swizzle(start + offset_mn_major_128b(x, k, bits, lbo, sbo), 128, base_offset)
+
+
+def offset_mn_major_128b_atom_32b(x, k, bits, lbo, sbo):
+    """Offset in bytes of element (``x``, ``k``), before the swizzle: MN-major, swizzle 128B_ATOM_32B.
+
+    ``x`` counts along m or n; ``bits`` is the width of an element. Canonical layout: ((T,8,m),(4,k)):((1,T,LBO),(8T,SBO)).
+    ``lbo``: from the first span bytes to the next along x.
+    ``sbo``: from the first 4 columns to the next 4 along k.
+    Source: CuTe 4.2.0.
+    """
+    return ((x * bits) // 8 // 128) * lbo + ((x * bits) // 8) % 128 + (k % 4) * 128 + (k // 4) * sbo
+
+
+def address_mn_major_128b_atom_32b(start, x, k, bits, lbo, sbo, base_offset=0):
+    """Absolute address of the first byte of element (``x``, ``k``): MN-major, swizzle 128B_ATOM_32B.
+
+    ``start`` is the absolute address of the matrix; the rest as for ``offset_mn_major_128b_atom_32b`` and ``swizzle``.
+    Source: CuTe 4.2.0.
+    """
+    return swizzle_128b_atom_32b(start + offset_mn_major_128b_atom_32b(x, k, bits, lbo, sbo), base_offset)
 
 
 def encode_descriptor(start_address, leading_byte_offset, stride_byte_offset, base_offset, swizzle):

@@ -10,7 +10,7 @@ import msgspec
 
 from ptxmma.catalog.comparison.differences import Difference, shown
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.model import SharedMemory, Spec, formula
+from ptxmma.model import DescriptorField, SharedMemory, Spec, formula
 from ptxmma.model.formula import FormulaError
 
 _Entry = TypeVar("_Entry", bound=msgspec.Struct)
@@ -33,6 +33,7 @@ def of_facts(old: Catalog, new: Catalog) -> Iterator[tuple[str, Difference]]:
     yield from _entries("compression", ours.choices, theirs.choices, lambda entry: f"{entry.units} units")
     yield from _entries("block format", ours.block_formats, theirs.block_formats, lambda entry: entry.name)
     yield from _shared_memory(ours, theirs)
+    yield from _entries("descriptor field", _fields(ours), _fields(theirs), lambda entry: entry.name)
     chips = (ours.throughput, theirs.throughput)
     yield from _entries("throughput", *chips, lambda entry: f"{entry.chip} at {entry.clock} MHz", removed=False, changed=False)
     orderings = [[order for entry in spec.protocols for order in entry.orderings] for spec in (ours, theirs)]
@@ -66,6 +67,11 @@ def _entries(
             yield name, (kind, "added", False)
 
 
+def _fields(spec: Spec) -> list[DescriptorField]:
+    """The fields of every descriptor, each with the name of its descriptor before its own."""
+    return [msgspec.structs.replace(field, name=f"{format.name}.{field.name}") for format in spec.descriptors for field in format.fields]
+
+
 def _shared_memory(ours: Spec, theirs: Spec) -> Iterator[tuple[str, Difference]]:
     old, new = ours.shared_memory, theirs.shared_memory
     if old is None or new is None:
@@ -73,7 +79,6 @@ def _shared_memory(ours: Spec, theirs: Spec) -> Iterator[tuple[str, Difference]]
             yield "shared memory", ("shared memory", "added" if old is None else "removed", new is None)
         return
     yield from _entries("swizzle", old.swizzles, new.swizzles, lambda entry: entry.name)
-    yield from _entries("descriptor field", old.descriptor, new.descriptor, lambda entry: entry.name)
     yield from _entries("canonical layout", old.layouts, new.layouts, lambda entry: f"{entry.majorness}-major, {' '.join(entry.swizzles)}")
     yield from _entries("shared memory", [_sizes(old)], [_sizes(new)], lambda _: "shared memory")
 

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.shared_formats import matrix_format, swizzle_encoding
 from ptxmma.generator.emit import Output, index_functions, tensor_functions
 from ptxmma.generator.emit.formula_text import to_python
 from ptxmma.generator.emit.index_functions import IndexFunction
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.generator.emit.tensor_functions import TensorFunction
-from ptxmma.model import DescriptorField, SharedMemory
+from ptxmma.model import DescriptorField, SharedMemory, Spec
 
 _PACKAGE = "generated/python/ptxmma_layouts"
 _LONGEST_LINE = 140
@@ -47,9 +48,9 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         tables = {
             "SWIZZLE_SPAN": {mode.name: mode.bytes for mode in memory.swizzles},
             "SWIZZLE_PATTERN": {mode.name: mode.pattern for mode in memory.swizzles},
-            "SWIZZLE_ENCODING": {mode.name: mode.encoding for mode in memory.swizzles},
+            "SWIZZLE_ENCODING": swizzle_encoding(spec, "wgmma"),
         }
-        modules["shared_memory"] = (title, tables, list(_shared_memory(memory)))
+        modules["shared_memory"] = (title, tables, list(_shared_memory(spec, memory)))
     if spec.tensor_memory is not None:
         title = "Tensor memory: addresses, and where the operands of tcgen05.mma lie in it."
         modules["tensor_memory"] = (title, {}, [_tensor(function) for function in tensor_functions.functions(spec.tensor_memory)])
@@ -101,11 +102,16 @@ def _tensor(function: TensorFunction) -> Function:
 # --- shared memory ----------------------------------------------------------------------------------------------------------
 
 
-def _shared_memory(memory: SharedMemory) -> Iterator[Function]:
+def _shared_memory(spec: Spec, memory: SharedMemory) -> Iterator[Function]:
     title = "Where the swizzle moves a byte of shared memory; done twice, it moves it back."
     lines = ["``address`` is absolute; ``span`` is the swizzle's, see SWIZZLE_SPAN; ``base_offset`` is the descriptor's field."]
     body = [f"return {to_python(memory.swizzle_formula)}"]
     yield Function("swizzle", "address, span, base_offset=0", _doc(title, lines, memory.source), body)
+    for each in memory.swizzles:
+        if each.formula:
+            own = "The same with the " + _plain(each.title) + "."
+            body = [f"return {to_python(each.formula, {'span': str(each.bytes)})}"]
+            yield Function(f"swizzle_{_identifier(each.name).lower()}", "address, base_offset=0", _doc(own, (), each.source), body)
     title = "The descriptor's base offset for a swizzle pattern that starts at the absolute address ``start``."
     lines = ["``pattern`` is the number of bytes after which the swizzle repeats, see SWIZZLE_PATTERN."]
     yield Function("base_offset", "start, pattern", _doc(title, lines, memory.source), [f"return {to_python(memory.base_offset)}"])
@@ -124,9 +130,11 @@ def _shared_memory(memory: SharedMemory) -> Iterator[Function]:
             yield Function(f"offset_{stem}", "x, k, bits, lbo, sbo", _doc(title, lines, layout.source), body)
             title = f"Absolute address of the first byte of element (``x``, ``k``): {layout.majorness}-major, swizzle {_plain(mode)}."
             lines = [f"``start`` is the absolute address of the matrix; the rest as for ``offset_{stem}`` and ``swizzle``."]
-            body = [f"return swizzle(start + offset_{stem}(x, k, bits, lbo, sbo), {span}, base_offset)"]
+            offset = f"start + offset_{stem}(x, k, bits, lbo, sbo)"
+            own = f"swizzle_{_identifier(mode).lower()}({offset}, base_offset)"
+            body = [f"return {own if spans[mode].formula else f'swizzle({offset}, {span}, base_offset)'}"]
             yield Function(f"address_{stem}", "start, x, k, bits, lbo, sbo, base_offset=0", _doc(title, lines, layout.source), body)
-    yield from _descriptor(memory.descriptor)
+    yield from _descriptor(matrix_format(spec, "wgmma").fields)
 
 
 def _descriptor(fields: tuple[DescriptorField, ...]) -> Iterator[Function]:

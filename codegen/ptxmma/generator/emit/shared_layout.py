@@ -6,10 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.shared_formats import matrix_format, read_by
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import ElementType, SharedMemory, Spec
+
+#: The family whose images the header makes: its swizzles, types and descriptors.
+_FAMILY = "wgmma"
 
 
 class _Case(NamedTuple):
@@ -23,9 +28,9 @@ class _Case(NamedTuple):
 def emit(catalog: Catalog) -> Iterator[Output]:
     """``shared_layout.h``, where the spec has matrices in shared memory."""
     spec = catalog.database.spec
-    memory = spec.shared_memory
-    if memory is None:
+    if spec.shared_memory is None:
         return
+    memory = read_by(spec, spec.shared_memory, _FAMILY)
     cases = [
         _Case(layout.majorness, name, c_text.identifier(f"ptxmma_offset_{layout.majorness}_{name}").lower())
         for layout in memory.layouts
@@ -42,7 +47,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         types=types,
         complete=complete,
         mapped=_mapped(spec),
-        reach=_reach(memory),
+        reach=_reach(spec),
+        fields=matrix_format(spec, _FAMILY).fields,
         pieces=_pieces(spec, memory, types),
         device_words={1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint2", 16: "uint4"},
     )
@@ -66,8 +72,8 @@ _NUMBERS = {
 
 def tiles(spec: Spec) -> dict[str, Any]:
     """What the template of tiles as C++ types reads, where the spec has matrices in shared memory."""
-    memory = spec.shared_memory
-    assert memory is not None
+    assert spec.shared_memory is not None
+    memory = read_by(spec, spec.shared_memory, _FAMILY)
     lines = {*(mode.atom_k[0] for mode in memory.swizzles), *(mode.atom_mn[1] for mode in memory.swizzles)}
     types = {name: _types(spec, memory, name) for name in dict.fromkeys(layout.majorness for layout in memory.layouts)}
     return {
@@ -75,15 +81,14 @@ def tiles(spec: Spec) -> dict[str, Any]:
         "memory": memory,
         "types": types,
         "lines": " or ".join(map(str, sorted(lines))),
-        "reach": _reach(memory),
+        "reach": _reach(spec),
         "numbers": _NUMBERS,
     }
 
 
-def _reach(memory: SharedMemory) -> int:
+def _reach(spec: Spec) -> int:
     """The first address that a descriptor cannot hold."""
-    field = next(field for field in memory.descriptor if field.name == "start_address")
-    return 1 << field.width + field.shift
+    return Codec(spec, matrix_format(spec, _FAMILY)).reach("start_address")
 
 
 def _mapped(spec: Spec) -> list[ElementType]:

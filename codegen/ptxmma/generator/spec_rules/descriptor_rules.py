@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxmma.catalog.column_masks import mask_problems
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext
 from ptxmma.model import DescriptorFormat
@@ -17,6 +18,11 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             yield from context.known("family", [format.family], families, "descriptors", number, "family")
         yield from _bits(context, format, number)
         yield from _cases(context, format, number)
+    names = [format.name for format in context.spec.descriptors]
+    for number, mask in enumerate(context.spec.column_masks):
+        yield from (unknown := list(context.known("descriptor", [mask.descriptor], names, "column_masks", number, "descriptor")))
+        for example, text in [] if unknown else mask_problems(context.spec, mask):
+            yield Problem(context.at("column_masks", number, "examples", example), text)
 
 
 def _bits(context: RuleContext, format: DescriptorFormat, number: int) -> Iterator[Problem]:

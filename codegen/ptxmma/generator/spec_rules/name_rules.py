@@ -65,7 +65,6 @@ def _repeated(context: RuleContext) -> Iterator[Problem]:
         ("descriptors",): [entry.name for entry in spec.descriptors],
         ("block_formats",): [entry.name for entry in spec.block_formats],
         ("shared_memory", "swizzles"): [entry.name for entry in memory.swizzles] if memory else [],
-        ("shared_memory", "descriptor"): [entry.name for entry in memory.descriptor] if memory else [],
     }.items():
         seen: dict[str, int] = {}
         for index, name in enumerate(entries):

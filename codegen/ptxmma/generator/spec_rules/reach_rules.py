@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog import layouts
+from ptxmma.catalog.descriptor_codec import reads
 from ptxmma.catalog.operands import ROLES, matrix_types
 from ptxmma.catalog.variants import expand, representatives
 from ptxmma.generator.problems import Position, Problem, clash, of_use
@@ -55,7 +56,9 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, part in enumerate(spec.block_formats):
         yield from unreached(context, part.of, everything, ("block_formats", index, "of"))
     for index, majorness in enumerate(spec.shared_memory.majorness if spec.shared_memory and described else ()):
-        yield from _unused(context, majorness.elements, described, ("shared_memory", "majorness", index, "elements"))
+        chosen = spec.tensor_products.types if spec.tensor_products and reads("tcgen05", majorness.family) else ()
+        read = described.union(*((*types.atype, *types.btype) for types in chosen)) if chosen else described
+        yield from _unused(context, majorness.elements, read, ("shared_memory", "majorness", index, "elements"))
 
 
 def unreached(context: RuleContext, conditions: Sequence[Condition], everything: Sequence[Facts], place: Place) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Shared memory: layouts and examples name swizzles and types that exist, and fields of the descriptor lie apart."""
+"""Shared memory: layouts, examples and descriptors name swizzles and types that exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ptxmma.generator.spec_rules.rule_context import RuleContext
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """References that lead nowhere, and bits of the descriptor with two fields."""
+    """References that lead nowhere."""
     memory = context.spec.shared_memory
     if memory is None:
         return
@@ -21,10 +21,10 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         yield from context.known("element type", [example.type], context.elements, "shared_memory", "examples", index, "type")
     for index, majorness in enumerate(memory.majorness):
         yield from context.known("element type", majorness.elements, context.elements, "shared_memory", "majorness", index, "elements")
-    owners: dict[int, str] = {}
-    for index, field in enumerate(memory.descriptor):
-        for bit in range(field.low, field.low + field.width):
-            if bit in owners:
-                yield Problem(context.at("shared_memory", "descriptor", index), f"bit {bit} belongs to {owners[bit]!r} already")
-                break
-            owners[bit] = field.name
+        yield from context.known("swizzle", majorness.swizzles, swizzles, "shared_memory", "majorness", index, "swizzles")
+    for number, format in enumerate(context.spec.descriptors):
+        for index, field in enumerate(format.fields):
+            if format.describes == "matrix" and field.name == "swizzle":
+                for count, case in enumerate(field.cases):
+                    place = ("descriptors", number, "fields", index, "cases", count, "values")
+                    yield from context.known("swizzle", case.values, swizzles, *place)

@@ -7,12 +7,13 @@ from typing import Any
 
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
 from ptxmma.generator.emit import Output, c_text, formula_text
 from ptxmma.generator.emit.c_headers import descriptor_structs, tensor_headers, variant_lists
 from ptxmma.generator.emit.c_headers.declarations import Function
 from ptxmma.generator.emit.c_headers.family_layouts import Family
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import CanonicalLayout, Condition, DescriptorField, SharedMemory, Spec, Target
+from ptxmma.model import CanonicalLayout, Condition, SharedMemory, Spec, Target
 
 _FOLDER = "generated/include/ptxmma"
 #: A set of targets is one 64-bit word.
@@ -61,7 +62,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
             yield file(f"{stem}.h", "family.h", "spec/layouts", family=family, members=members)
     if spec.shared_memory is not None:
         headers.append("shared_memory.h")
-        yield file("shared_memory.h", "shared_memory.h", "spec/shared_memory.yaml", **_shared_memory(spec.shared_memory))
+        yield file("shared_memory.h", "shared_memory.h", "spec/shared_memory.yaml", **_shared_memory(spec, spec.shared_memory))
     if spec.tensor_memory is not None:
         headers.append("tensor_memory.h")
         groups = tensor_headers.groups(spec.tensor_memory)
@@ -195,16 +196,18 @@ def _descriptor_fields(spec: Spec) -> _List:
 # --- shared memory ----------------------------------------------------------------------------------------------------------
 
 
-def _shared_memory(memory: SharedMemory) -> dict[str, Any]:
-    """Swizzle modes, canonical layouts with a function for each of their modes, and the descriptor's fields."""
+def _shared_memory(spec: Spec, memory: SharedMemory) -> dict[str, Any]:
+    """Swizzle modes, and canonical layouts with a function for each of their modes."""
+    own, encoded = read_by(spec, memory, "wgmma"), swizzle_encoding(spec, "wgmma")
     return {
         "memory": memory,
-        "modes": sorted(memory.swizzles, key=lambda mode: mode.encoding),
+        "majorness": own.majorness,
+        "modes": sorted(((mode, encoded[mode.name]) for mode in own.swizzles), key=lambda pair: pair[1]),
+        "others": [(mode, formula_text.to_c(mode.formula, {"span": str(mode.bytes)})) for mode in memory.swizzles if mode.formula],
         "majornesses": list(dict.fromkeys(layout.majorness for layout in memory.layouts)),
         "layouts": [(layout, _offsets(memory, layout)) for layout in memory.layouts],
         "swizzle": formula_text.to_c(memory.swizzle_formula),
         "base_offset": formula_text.to_c(memory.base_offset),
-        "fields": [_field(entry) for entry in memory.descriptor],
     }
 
 
@@ -217,17 +220,3 @@ def _offsets(memory: SharedMemory, layout: CanonicalLayout) -> list[Function]:
             expression = formula_text.to_c(layout.offset, {"span": str(mode.bytes)})
             functions.append(Function(f"{layout.majorness}-major, {mode.title}.", name, ("x", "k", "bits", "lbo", "sbo"), expression))
     return functions
-
-
-def _field(entry: DescriptorField) -> dict[str, Any]:
-    """A field with its C type, and the expressions that put its value into a descriptor and take it out."""
-    c_type, mask = "uint32_t" if entry.width + entry.shift <= 32 else "uint64_t", f"{(1 << entry.width) - 1:#x}"
-    value = f"((uint64_t)fields.{entry.name} >> {entry.shift})" if entry.shift else f"(uint64_t)fields.{entry.name}"
-    stored = f"(descriptor >> {entry.low})" if entry.low else "descriptor"
-    return {
-        "entry": entry,
-        "c_type": c_type,
-        "last": entry.low + entry.width - 1,
-        "encode": f"(({value} & {mask}) << {entry.low})" if entry.low else f"({value} & {mask})",
-        "decode": f"({c_type})({stored} & {mask})" + (f" << {entry.shift}" if entry.shift else ""),
-    }

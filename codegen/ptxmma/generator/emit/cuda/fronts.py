@@ -11,6 +11,7 @@ from ptxmma.catalog.cplusplus import front_name, identifier
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.layouts import granularity
 from ptxmma.catalog.operands import Operand, Parameter
+from ptxmma.catalog.shared_formats import read_by
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.cuda.functions import Functions
 from ptxmma.model import Layout, Spec
@@ -222,7 +223,8 @@ class Fronts:
             ValueError: there are several, so that the instruction would have to say which.
         """
         memory, element = self._spec.shared_memory, instruction.matrix_types[operand.of]
-        legal = [entry.majorness for entry in memory.majorness if element in entry.elements] if memory else []
+        entries = read_by(self._spec, memory, instruction.variant.instruction.family).majorness if memory else ()
+        legal = [entry.majorness for entry in entries if element in entry.elements]
         if len(legal) != 1:
             raise ValueError(f"{instruction.canonical} reads {' and '.join(legal) or 'no'} majorness without an operand that chooses")
         return legal[0]

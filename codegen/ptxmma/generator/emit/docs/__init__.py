@@ -97,7 +97,7 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
     if spec.block_scaling:
         yield "block_scaling", "block_scaling", sparsity_page.block_scaling(spec)
     if spec.shared_memory is not None:
-        yield "descriptors", "descriptors", memory_pages.descriptors(spec.shared_memory, gallery)
+        yield "descriptors", "descriptors", memory_pages.descriptors(spec, spec.shared_memory, gallery)
         yield "swizzles", "swizzles", memory_pages.swizzles(spec, spec.shared_memory, gallery)
     if spec.tensor_memory is not None:
         yield (

@@ -25,6 +25,7 @@ def shown(format: DescriptorFormat, gallery: Gallery) -> dict[str, Any]:
     """A format with its table and picture."""
     return {
         "title": rest.text(format.title),
+        "family": rest.text(format.family),
         "label": rest.label("descriptor", format.name),
         "kinds": rest.codes(f".{kind}" for kind in format.kinds),
         "bits": str(format.bits),

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from ptxmma.catalog.instructions import Catalog, Instruction, type_groups
 from ptxmma.catalog.links import EXPLORER, explorer
+from ptxmma.catalog.shared_formats import read_by
 from ptxmma.generator.emit.docs import (
     cplusplus_section,
     form_examples,
@@ -184,7 +185,7 @@ def _memory(spec: Spec, group: FormGroup) -> str:
     entry = group.own[0].variant.instruction
     if spec.shared_memory is None or not any(kind.kind == "descriptor" for kind in entry.operand_kinds.values()):
         return ""
-    majors = spec.shared_memory.majorness
+    majors = read_by(spec, spec.shared_memory, entry.family).majorness
     rows = [(rest.code(element), *("yes" if element in major.elements else "no" for major in majors)) for element in group.types]
     return rest.table(("Type", *(f"{major.majorness}-major" for major in majors)), rows)
 

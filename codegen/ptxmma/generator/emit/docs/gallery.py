@@ -53,7 +53,7 @@ class Gallery:
     def atom(self, memory: SharedMemory, swizzle: Swizzle, majorness: str) -> str:
         """The picture of a swizzle atom."""
         name = f"swizzle_{swizzle.name}_{majorness.lower()}"
-        return self._show(name, name, lambda: pictures.atom(swizzle, majorness, memory.swizzle_formula))
+        return self._show(name, name, lambda: pictures.atom(swizzle, majorness, swizzle.formula or memory.swizzle_formula))
 
     def other(self, name: str, draw: Callable[[], str]) -> str:
         """A picture that is shown once."""

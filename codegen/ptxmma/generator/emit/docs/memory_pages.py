@@ -5,59 +5,40 @@ from __future__ import annotations
 from typing import Any
 
 from ptxmma.catalog.links import EXPLORER, explorer
-from ptxmma.generator.emit.docs import rest, rule_tables, struct_tables
+from ptxmma.catalog.shared_formats import swizzle_encoding
+from ptxmma.generator.emit.docs import descriptor_pages, rest, rule_tables, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex
-from ptxmma.matrices import pictures
 from ptxmma.model import SharedMemory, Spec, Swizzle
 
 #: Bits of the 16-byte units that shared memory is swizzled in.
 _UNIT_BITS = 128
 
 
-def descriptors(memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
-    """What the page of descriptors shows."""
-    by_encoding = sorted(memory.swizzles, key=lambda swizzle: swizzle.encoding)
+def descriptors(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
+    """What the page of matrix descriptors shows."""
+    formats = [each for each in spec.descriptors if each.describes == "matrix"]
+    names = [swizzle_encoding(spec, each.family) for each in formats]
+    header = ("Swizzle mode", *(f"Holds for {rest.code(each.family)}" for each in formats), "Pattern starts at a multiple of", "Source")
+    rows = [
+        (
+            rest.text(mode.title),
+            *(str(held.get(mode.name, rest.NOTHING)) for held in names),
+            f"{mode.pattern} bytes",
+            rest.source(mode.source),
+        )
+        for mode in memory.swizzles
+    ]
     return {
-        "fields": struct_tables.table(
-            memory.descriptor,
-            titles={"low": "Bits", "name": "Field", "title": "Meaning", "shift": "Encoding"},
-            cells={
-                "low": lambda field: f"{field.low + field.width - 1}:{field.low}",
-                "shift": lambda field: f"{field.unit or 'value'} >> {field.shift}" if field.shift else "as it is",
-            },
-            first=("low",),
-            code=("name",),
-            without=("width", "unit"),
-        ),
+        "formats": [descriptor_pages.shown(each, gallery) for each in formats],
         "explorer": f"../{EXPLORER}{explorer(v='memory')}",
-        "picture_name": gallery.other("descriptor", lambda: _picture(memory)),
         "base_offset": to_latex(memory.base_offset),
         "alignment": str(memory.alignment),
-        "encodings": struct_tables.table(
-            by_encoding,
-            titles={"title": "Swizzle mode", "pattern": "Pattern starts at a multiple of"},
-            cells={"pattern": lambda swizzle: f"{swizzle.pattern} bytes"},
-            first=("title",),
-            without=("name", "bytes", "cute", "tma", "atom_mn", "atom_k"),
-        ),
+        "encodings": rest.table(header, rows),
         "strides": _strides(memory),
         "notes": rule_tables.statements(memory.notes),
         "source": rest.source(memory.source),
     }
-
-
-def _picture(memory: SharedMemory) -> str:
-    fields = [
-        pictures.Field(field.low, field.width, field.name.replace("_", " "), 4 * index + 1) for index, field in enumerate(memory.descriptor)
-    ]
-    low = 0
-    spare = []
-    for field in sorted(memory.descriptor, key=lambda field: field.low):
-        if field.low > low:
-            spare.append(pictures.Field(low, field.low - low, "", pictures.BLANK))
-        low = field.low + field.width
-    return pictures.bit_fields("Matrix descriptor", ["Grey bits are not used."], [("", 64, [*fields, *spare])], per_line=32, cell=32)
 
 
 def _strides(memory: SharedMemory) -> str:
@@ -85,15 +66,16 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
                 "atom_mn": lambda swizzle: _size(swizzle.atom_mn),
                 "atom_k": lambda swizzle: _size(swizzle.atom_k),
             },
-            without=("name", "cute", "tma"),
+            without=("name", "cute", "tma", "formula"),
         ),
         "elements": _atoms_in_elements(spec, memory),
         "formula": to_latex(memory.swizzle_formula),
+        "others": [{"title": rest.text(each.title), "formula": to_latex(each.formula)} for each in memory.swizzles if each.formula],
         "names": struct_tables.table(
             memory.swizzles,
             titles={"title": "Mode"},
             code=("cute", "tma"),
-            without=("name", "encoding", "bytes", "pattern", "atom_mn", "atom_k", "source"),
+            without=("name", "bytes", "pattern", "formula", "atom_mn", "atom_k", "source"),
         ),
         "banks": {"count": memory.banks.count, "bytes": memory.banks.bytes, "source": rest.source(memory.banks.source)},
         "atoms": [
@@ -103,7 +85,7 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
                 "explorer": f"../{EXPLORER}{explorer(v='memory', image=f',{major},{swizzle.name}')}",
             }
             for swizzle in memory.swizzles
-            for major in ("K", "MN")
+            for major in dict.fromkeys(layout.majorness for layout in memory.layouts if swizzle.name in layout.swizzles)
         ],
         "layouts": [
             {
@@ -165,4 +147,4 @@ def _scaled(atom: tuple[int, int], majorness: str, width: int) -> tuple[int, int
 
 
 def _size(atom: tuple[int, int]) -> str:
-    return f"{atom[0]}{rest.TIMES}{atom[1]}"
+    return f"{atom[0]}{rest.TIMES}{atom[1]}" if all(atom) else rest.NOTHING

@@ -16,6 +16,7 @@ from ptxmma.catalog.cplusplus import header, identifier, type_qualifiers
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.links import first_matrix
 from ptxmma.catalog.operands import ROLES, Operand, matrices
+from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
 from ptxmma.generator.emit.javascript import compact_layouts
@@ -66,9 +67,12 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "instructions": instructions,
     }
     if memory is not None:
-        kept = {"alignment", "banks", "tensor_map", "swizzles", "layouts", "descriptor"}
-        types = {layout.majorness: list(readable(layout.majorness, catalog.database)) for layout in memory.layouts}
-        data["memory"] = {key: value for key, value in msgspec.to_builtins(memory).items() if key in kept} | {
+        kept = {"alignment", "banks", "tensor_map", "layouts"}
+        own, encoded = read_by(spec, memory, "wgmma"), swizzle_encoding(spec, "wgmma")
+        types = {layout.majorness: list(readable(layout.majorness, catalog.database)) for layout in own.layouts}
+        data["memory"] = {key: value for key, value in msgspec.to_builtins(own).items() if key in kept} | {
+            "swizzles": [msgspec.to_builtins(mode) | {"encoding": encoded[mode.name]} for mode in own.swizzles],
+            "descriptor": msgspec.to_builtins(matrix_format(spec, "wgmma").fields),
             "readable": types,
             "strides": _strides(catalog),
         }
@@ -77,7 +81,7 @@ def _data(catalog: Catalog) -> dict[str, Any]:
 
 def _strides(catalog: Catalog) -> dict[str, dict[str, Any]]:
     """By majorness and swizzle: the strides that all operands use, and which operands use each at all."""
-    memory = memory_of(catalog.database)
+    memory = read_by(catalog.database.spec, memory_of(catalog.database), "wgmma")
     return {
         majorness: {
             name: {"all": sorted(used_strides(layout, catalog.database)), "users": stride_users(layout, catalog.database)}

@@ -1,0 +1,32 @@
+"""What the instructions of a family read from shared memory, of all that the spec says of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ptxmma.catalog.descriptor_codec import reads
+from ptxmma.model import DescriptorFormat, SharedMemory, Spec
+
+
+def matrix_format(spec: Spec, family: str) -> DescriptorFormat:
+    """The format of the matrix descriptors of a family."""
+    return next(each for each in spec.descriptors if each.describes == "matrix" and reads(family, each.family))
+
+
+def swizzle_encoding(spec: Spec, family: str) -> dict[str, int]:
+    """What the matrix descriptors of a family hold for each swizzle mode, by its name."""
+    names = {mode.name for mode in spec.shared_memory.swizzles} if spec.shared_memory else set()
+    cases = [case for field in matrix_format(spec, family).fields for case in field.cases]
+    return {name: stored for case in cases if case.values.keys() <= names for name, stored in case.values.items()}
+
+
+def read_by(spec: Spec, memory: SharedMemory, family: str) -> SharedMemory:
+    """Shared memory without the swizzles, canonical layouts and types that a family does not read."""
+    encoded = swizzle_encoding(spec, family)
+    layouts = [msgspec.structs.replace(each, swizzles=tuple(name for name in each.swizzles if name in encoded)) for each in memory.layouts]
+    return msgspec.structs.replace(
+        memory,
+        swizzles=tuple(mode for mode in memory.swizzles if mode.name in encoded),
+        layouts=tuple(each for each in layouts if each.swizzles),
+        majorness=tuple(each for each in memory.majorness if reads(family, each.family)),
+    )
