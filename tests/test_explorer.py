@@ -530,6 +530,8 @@ def test_keys_are_listed(page: Any) -> None:
 def test_fingers_and_narrow_windows(open_page: Callable[..., Any]) -> None:
     page = open_page(f"i={_WGMMA}", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page.touchscreen.tap(*_middle(page, "b", 0, 2))
+    details = page.locator(".matrices .details").bounding_box()
+    assert details["y"] + details["height"] <= 844, "what is said of the element is in sight"
     assert _state(page, "at") == "b:0,2"
     for view in ("matrices", "memory", "sparsity", "copy"):
         page.evaluate("view => explorer.store.set({ v: view })", view)

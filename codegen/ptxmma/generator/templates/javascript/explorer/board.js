@@ -16,9 +16,10 @@ const READABLE = 22;
 const LEAST = 12;
 /** Pixels of height that a board has at least. */
 const LOWEST = 300;
-/** In a narrow window the details stand below the board: their first lines belong to the picture. */
+/** In a narrow window the page is scrolled instead of the board, and the details stay at the window's end: so much of it is the board's. */
 const NARROW = 900;
-const BELOW = 190;
+const SHARE = 0.9;
+const CLEAR = 0.6;
 /** Pixels between a cell that was brought into sight and the edge of the window. */
 const MARGIN = 40;
 
@@ -95,9 +96,10 @@ export class Board {
     this.across = Math.max(Math.floor(across), size);
   }
 
-  /** Pixels from the top of the board to the end of the window. */
+  /** Pixels of height that the board may have: in a wide window those from its top to the end of the window. */
   #room() {
-    return Math.max(LOWEST, window.innerHeight - this.element.getBoundingClientRect().top - window.scrollY - (window.innerWidth <= NARROW ? BELOW : 12));
+    if (window.innerWidth <= NARROW) return Math.max(LOWEST, window.innerHeight * SHARE);
+    return Math.max(LOWEST, window.innerHeight - this.element.getBoundingClientRect().top - window.scrollY - 12);
   }
 
   /** Scrolls to where A and D begin: what is on top of D may be tall. */
@@ -223,7 +225,8 @@ export class Board {
     if (x < scrollLeft || x + wide > scrollLeft + clientWidth) this.element.scrollLeft = x - clientWidth / 2;
     if (y < scrollTop || y + this.size > scrollTop + clientHeight) this.element.scrollTop = y - clientHeight / 2;
     const place = this.middleOf(placed.table.id, this.cursor.row, this.cursor.col);
-    if (place && place.y > window.innerHeight - MARGIN) window.scrollBy({ top: place.y - window.innerHeight + 2 * MARGIN });
+    const end = window.innerHeight * (window.innerWidth <= NARROW ? CLEAR : 1);
+    if (place && place.y > end - MARGIN) window.scrollBy({ top: place.y - end + 2 * MARGIN });
     else if (place && place.y < 0) window.scrollBy({ top: place.y - 2 * MARGIN });
   }
 }

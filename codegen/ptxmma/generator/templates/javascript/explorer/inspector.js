@@ -1,5 +1,6 @@
 /** What the page says of an element, or of a thread. */
 
+import { database } from "../database.js";
 import { bitsOf } from "../arrangements.js";
 import { gathered, inverseMap } from "../bit_maps.js";
 import { h } from "./dom.js";
@@ -159,7 +160,7 @@ function formulas(layout, table, panel, place, row, col) {
     h("pre", {}, [...helpers, ...plain].join("\n")),
     h("h3", {}, "As bits"),
     h("pre", {}, lines.map(([output, text]) => `${output} = ${text}${output in values ? ` = ${values[output]}` : ""}`).join("\n")),
-    h("p", { class: "source" }, `${layout.name} · ${/^[0-9.]+$/.test(layout.source) ? `PTX ISA ${layout.source}` : layout.source}`),
+    h("p", { class: "source" }, `${layout.name} · ${/^[0-9.]+$/.test(layout.source) ? `${database.document}, section ${layout.source}` : layout.source}`),
   );
 }
 

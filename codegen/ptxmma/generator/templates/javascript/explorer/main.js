@@ -131,7 +131,7 @@ function headline(instruction) {
   const [first, ...others] = accepted.map((name) => `${name} from PTX ISA ${instruction.accepted[name]}`);
   return [
     h("span", {}, instruction.title),
-    h("span", {}, /^[0-9.]+$/.test(instruction.source) ? `section ${instruction.source}` : instruction.source),
+    h("span", {}, /^[0-9.]+$/.test(instruction.source) ? `${database.document}, section ${instruction.source}` : instruction.source),
     reference && h("a", { href: `${reference}${instruction.page}.html` }, "reference page"),
     !instruction.documented && h("span", { class: "observed" }, "not in the manual: assemblers accept it"),
     first && h("span", {}, first, others.length > 0 && h("abbr", { title: others.join("\n") }, ` and ${others.length} more targets`)),

@@ -116,12 +116,13 @@ export function drawTable(pen, { table, x, y }, size, across, colours, lights, a
         pen.text(middle, centre - size * 0.2, cell.top, Math.min(12, size * 0.4), ink, { bold: true, strength });
         pen.text(middle, centre + size * 0.22, cell.label, Math.min(10, size * 0.35, (wide * 1.75) / cell.label.length), ink, { strength });
       } else if (Math.min(size, wide) >= NUMBERS && cell.top) pen.text(middle, centre, cell.top, Math.min(11, size * 0.5, (wide * 1.35) / cell.top.length), ink, { strength });
-      else if (cell.top && size >= TINY && (col === first.col || table.cell(row, col - 1).key !== cell.key)) {
+      else if (cell.top && size >= TINY && (col === first.col || !cell.key || table.cell(row, col - 1).key !== cell.key)) {
         // Small cells of one register have one label together, where it fits.
         let count = 1;
         while (cell.key && col + count < last.col && table.cell(row, col + count).key === cell.key) count += 1;
         const label = () => pen.text(x + (col + count / 2) * wide, centre, cell.top, size * 0.75, ink, { strength });
         if (count > 1 && count * wide >= cell.top.length * 6) shared.push(label);
+        else if (count === 1) pen.text(middle, centre, cell.top.replace(/^T/, ""), Math.min(size * 0.65, (wide * 1.3) / cell.top.length), ink, { strength });
       }
       if (lit === 2) pointed.push([row, col]);
     }
