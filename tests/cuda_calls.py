@@ -34,13 +34,14 @@ class Call(NamedTuple):
         return f"{' '.join(self.declarations)} {function}{template}({', '.join(self.arguments)});"
 
 
-def calls(catalog: Catalog, instruction: Instruction) -> Iterator[Call]:
-    """A call for each operand form, and for each way to pass its operands.
+def calls(catalog: Catalog, instruction: Instruction, target: str = "") -> Iterator[Call]:
+    """A call for each operand form that a target takes, or for every form, and for each way to pass its operands.
 
     Scale ids are registers or immediates, shared addresses are numbers or pointers; a generic address is a pointer.
     """
     c_types = {entry.name: entry.c_type for entry in catalog.database.spec.types.registers}
-    for operands in [form.operands for form in instruction.forms] or [()]:
+    taken = [form.operands for form in instruction.forms if not target or target in instruction.accepted_by(form)]
+    for operands in taken or [()]:
         ways = [_ways(operand, c_types) for operand in operands]
         for way in range(max(map(len, ways), default=1)):
             parts = [each[min(way, len(each) - 1)] for each in ways]

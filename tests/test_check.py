@@ -118,7 +118,7 @@ def test_what_compilers_write_is_read(text: str) -> None:
         '.pragma "mma.bad;";',
         '.pragma "/*"; // mma.bad; */',
         ".reg .b32 mma; mov.b32 mma, 1; add.s32 mma , mma , mma;",
-        "tcgen05.mma.nonsense; fence.acq_rel.gpu; fence.proxy.alias; fence.proxy.tensormap::generic.release.gpu; fence .acq_rel.gpu;",
+        "tcgen05.nonsense; fence.acq_rel.gpu; fence.proxy.alias; fence.proxy.tensormap::generic.release.gpu; fence .acq_rel.gpu;",
         "mma: bra mma;",
     ],
 )

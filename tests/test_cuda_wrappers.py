@@ -12,6 +12,7 @@ import yaml
 from cuda_calls import Kernels, Nvcc, calls, instructions_in
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.variants import recased
 
 pytestmark = pytest.mark.nvcc
 
@@ -37,11 +38,28 @@ def test_every_wrapper_makes_its_canonical_instruction(compiler: Nvcc, catalog: 
     for instruction in catalog.all():
         first = instruction.accepted_by().get(target)
         if first is not None and first <= compiler.ptx:
-            for call in calls(catalog, instruction):
+            for call in calls(catalog, instruction, target):
                 kernels.add(call.of(f"ptxmma::{instruction.identifier}"), instruction.canonical)
     assert kernels.expected
     ptx = compiler.ptx_of(kernels.source, target, tmp_path)
     assert instructions_in(ptx, (instruction.canonical for instruction in catalog.all())) == kernels.expected
+
+
+def test_a_tag_adds_its_hint(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
+    """Every combination of the hints of an instruction, for one instruction of each kind."""
+    if compiler.ptx < "9.0":
+        pytest.skip("nvcc is too old")
+    kernels = Kernels("ptxmma/ptxmma.cuh")
+    for entry in (entry for entry in catalog.database.spec.instructions if entry.hints):
+        instruction = catalog.of(entry.name)[0]
+        for each in instruction.hinted():
+            if each.accepted_by().get("sm_100a", "99.0") <= compiler.ptx:
+                tags = [recased(each.hints.get(hint.name, "no_hint")) for hint, _ in instruction.possible_hints()]
+                call = next(calls(catalog, instruction))
+                kernels.add(call._replace(immediates=[f"ptxmma::{tag}" for tag in tags]).of(f"ptxmma::{each.identifier}"), each.canonical)
+    assert len(kernels.expected) > 30
+    spellings = [spelling for each in kernels.expected.values() for spelling in each]
+    assert instructions_in(compiler.ptx_of(kernels.source, "sm_100a", tmp_path), spellings) == kernels.expected
 
 
 def test_names_of_users_macros_are_left_alone(compiler: Nvcc, tmp_path: Path) -> None:

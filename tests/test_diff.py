@@ -245,7 +245,11 @@ def test_metadata_and_scale_factors_that_moved(catalog: Catalog) -> None:
         other = Catalog(Database(spec=catalog.database.spec, layouts=layouts))
         changes = comparison.compare(catalog, other)
         assert {(change.kind, change.breaking) for change in changes} == {("layout", True)}
-        affected = {each.canonical for each in catalog.all() if (each.qualifiers.get(qualifier) if qualifier else each.sparse)}
+        affected = {
+            each.canonical
+            for each in catalog.all()
+            if each.operation == "multiply" and (each.qualifiers.get(qualifier) if qualifier else each.sparse)
+        }
         assert {subject for change in changes for subject in change.subjects} == affected
 
 
@@ -261,7 +265,9 @@ def test_legal_metadata(catalog: Catalog) -> None:
     for old, new, breaking in ((catalog, other, True), (other, catalog, False)):
         changes = comparison.compare(old, new)
         assert {(change.kind, change.breaking) for change in changes} == {("metadata", breaking)}
-        assert {subject for change in changes for subject in change.subjects} == {each.canonical for each in catalog.all() if each.sparse}
+        assert {subject for change in changes for subject in change.subjects} == {
+            each.canonical for each in catalog.all() if each.variant.instruction.metadata
+        }
 
 
 def test_formulas_with_one_meaning() -> None:

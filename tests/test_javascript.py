@@ -148,7 +148,7 @@ def test_instructions_are_those_of_the_library(catalog: Catalog, ask: Ask) -> No
                 {"name": form.name, "syntax": form.syntax, "operands": [operand.name for operand in form.operands]}
                 for form in instruction.forms
             ],
-            "legal": list(instruction.metadata.legal) if instruction.sparse else None,
+            "legal": list(instruction.metadata.legal) if instruction.variant.instruction.metadata else None,
         }
 
 
@@ -411,7 +411,7 @@ def test_swizzles_and_offsets_are_the_formulas(catalog: Catalog, ask: Ask) -> No
 def test_rows_are_compressed_as_the_library_does(catalog: Catalog, ask: Ask) -> None:
     drawn = random.Random(11)
     questions, patterns = [], []
-    for instruction in (each for each in _representatives(catalog) if each.sparse):
+    for instruction in (each for each in _representatives(catalog) if each.variant.instruction.metadata):
         pattern = instruction.metadata.granularity
         for zeros in (0.0, 0.5):
             row = [0 if drawn.random() < zeros else drawn.randrange(-9, 10) for _ in range(4 * pattern.chunk)]

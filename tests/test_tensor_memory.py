@@ -183,9 +183,8 @@ def test_python_functions_are_the_layouts(catalog: Catalog, uses: list[TensorPla
             known = placed.numbers | chosen | axes | place
             results = module[there.name](*(known[name] for name in there.parameters))
             for name, result in zip(there.results, results, strict=True):
-                assert np.array_equal(
-                    np.broadcast_to(result, axes["row" if "row" in axes else "col"].shape), np.broadcast_to(place[name], result.shape)
-                )
+                everywhere = axes["row" if "row" in axes else "col"].shape
+                assert np.array_equal(np.broadcast_to(result, everywhere), np.broadcast_to(place[name], everywhere))
             results = module[back.name](*(known[name] for name in back.parameters))
             for axis, result in zip(back.results, results, strict=True):
                 assert np.array_equal(result, axes[axis])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxmma.catalog import requirements
-from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.model import Spec, Target, Version
 
 
@@ -19,10 +19,11 @@ def first_module(target: Target, cuda: str) -> str:
     return next((floor.ptx for floor in target.ptx_in if floor.cuda == cuda), target.ptx)
 
 
-def first_by(instruction: Instruction, cuda: str) -> dict[str, Version]:
-    """The targets that accept an instruction, each with the first version in which the assembler of a CUDA release does."""
-    accepted = requirements.accepted_by(instruction.database.spec, instruction.variant, cuda)
-    floor = requirements.floor(instruction.variant, cuda)
+def first_by(instruction: Instruction, form: OperandForm, cuda: str) -> dict[str, Version]:
+    """The targets that accept an instruction in a form, each with the first version in which the assembler of a CUDA release does."""
+    more = instruction.needs(form)
+    accepted = requirements.accepted_by(instruction.database.spec, instruction.variant, cuda, more)
+    floor = requirements.floor(instruction.variant, cuda, more)
     for target in instruction.database.spec.targets:
         for release in target.ptx_in:
             if release.cuda == cuda and target.name in accepted:

@@ -20,9 +20,9 @@ class Legality:
         """The targets that accept a line, each with its first version; none for an illegal line."""
         spelling, operands = ptx.split(line)
         instruction = self._find(spelling)
-        if instruction is None or not any(_fits(form, operands) for form in ptx.operand_lists(instruction)):
-            return {}
-        return instruction.accepted_by()
+        forms = ptx.operand_lists(instruction) if instruction is not None else ()
+        form = next((form for form in forms if _fits(form, operands)), None)
+        return instruction.accepted_by(form) if instruction is not None and form is not None else {}
 
 
 def _fits(form: OperandForm, texts: list[str]) -> bool:

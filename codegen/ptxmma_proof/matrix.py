@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import questions
@@ -23,18 +23,26 @@ from ptxmma_proof.questions import Lines, Progress, Question, quiet
 
 
 class Subject(NamedTuple):
-    """The instructions in question, line by line."""
+    """The instructions in question, line by line: each with each of its operand lists, and with each of its hints and the first list."""
 
     catalog: Catalog
     instructions: tuple[Instruction, ...]  # of each line
+    forms: tuple[OperandForm, ...]  # of each line
     lines: Lines
 
     @classmethod
     def of(cls, catalog: Catalog, families: Sequence[str] = ()) -> Subject:
         """Everything in a database, or in some of its families."""
         chosen = [instruction for instruction in catalog.all() if not families or instruction.family in families]
-        pairs = [(instruction, line) for instruction in chosen for line in ptx.lines(instruction)]
-        return cls(catalog, tuple(instruction for instruction, _ in pairs), Lines.of((line for _, line in pairs), banks(catalog)))
+        asked = [
+            (instruction, form, line)
+            for instruction in chosen
+            for form, line in zip(ptx.operand_lists(instruction), ptx.lines(instruction), strict=True)
+        ]
+        hinted = (each for instruction in chosen for each in instruction.hinted())
+        asked += [(each, ptx.operand_lists(each)[0], ptx.lines(each)[0]) for each in hinted]
+        instructions, forms, lines = zip(*asked, strict=True) if asked else ((), (), ())
+        return cls(catalog, instructions, forms, Lines.of(lines, banks(catalog)))
 
 
 class Column(NamedTuple):
@@ -128,7 +136,7 @@ def differences(subject: Subject, columns: Iterable[Column]) -> Iterator[Differe
         own = list(each)
         yield from _differing_targets(subject.catalog, assembler, own)
         versions = versions_of(subject.catalog, assembler)
-        first = [first_by(instruction, assembler.cuda) for instruction in subject.instructions]
+        first = [first_by(*pair, assembler.cuda) for pair in zip(subject.instructions, subject.forms, strict=True)]
         for column in own:
             yield from _differing_lines(subject, column, versions, first)
 

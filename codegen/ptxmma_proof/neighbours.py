@@ -62,6 +62,9 @@ class Vocabulary:
             for (first, one), (second, other) in itertools.pairwise(present):
                 if first and second:
                     self.pairs.setdefault((first, second), {})[one, other] = None
+        for entry in spec.instructions:
+            for hint in entry.hints:
+                self.values.setdefault(hint.name, []).extend(value for value in hint.values if value not in self.values[hint.name])
         #: A sample of the values that belong elsewhere.
         foreign = [*dict.fromkeys(values[0] for values in self.values.values()), *self.banks]
         self.strangers = [*foreign[::_EVERY], _INVENTED]
@@ -178,7 +181,9 @@ class OperandLists:
             filling = self._fillings[key] = functools.cache(functools.partial(_filling, instruction.database.spec, other))
         for form in instruction.forms:
             texts = [
-                filling(names) if ptx.named(names) == [names] and form.operand(names).listed else ptx.item(form, names)
+                filling(names)
+                if ptx.named(names) == [names] and form.operand(names).listed and form.operand(names).elements
+                else ptx.item(form, names)
                 for names in ptx.items(form.syntax)
             ]
             if all(texts):

@@ -186,10 +186,11 @@ def tool(assembler: Assembler, date: str) -> Tool:
 
 
 def _lines_of(subject: Subject) -> dict[str, list[int]]:
-    """The numbers of the lines of each instruction."""
+    """The numbers of the lines of each instruction, those that need more left out: lines with hints, and with operands of some targets."""
     numbers: dict[str, list[int]] = {}
-    for number, instruction in enumerate(subject.instructions):
-        numbers.setdefault(instruction.canonical, []).append(number)
+    for number, (instruction, form) in enumerate(zip(subject.instructions, subject.forms, strict=True)):
+        if not instruction.hints and not form.requires:
+            numbers.setdefault(instruction.canonical, []).append(number)
     return numbers
 
 

@@ -11,12 +11,15 @@ from typing import NamedTuple
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.operands import ROLES, Operand, Parameter
 from ptxmma.catalog.variants import Variant, expand, placeholders, telling_tokens
-from ptxmma.model import InstructionSet
+from ptxmma.model import Hint, InstructionSet
 
 #: A family with more variants than this has a header for each pair of multiplicand types: one header stays cheap to include.
 _MOST = 100
 #: The header of the instructions that order those of large families, or of several.
 ORDERING = "cuda/ordering.cuh"
+
+#: The tag that stands for no hint.
+NO_HINT = "no_hint"
 
 _LISTED = 16  # registers on a line of a long list
 _NOT_A_WORD = re.compile(r"\W", re.ASCII)
@@ -130,13 +133,23 @@ def parameters(operand: Operand, c_type: str) -> tuple[Parameter, ...]:
     return ROLES[operand.kind].parameters(operand, identifier(operand.name), c_type)
 
 
+def hint_parameters(instruction: Instruction) -> tuple[str, ...]:
+    """The names of the template parameters for the hints that an instruction takes."""
+    return tuple(hint_parameter(hint) for hint, _ in instruction.possible_hints())
+
+
+def hint_parameter(hint: Hint) -> str:
+    """A hint's template parameter: ``CollectorA`` for ``collector_a``."""
+    return "".join(map(str.capitalize, hint.name.split("_")))
+
+
 def ways(each: Sequence[Sequence[Parameter]]) -> list[list[Parameter]]:
     """The parameters of each overload, from those of each operand."""
     return [[one[min(way, len(one) - 1)] for one in each] for way in range(max(map(len, each), default=1))]
 
 
-def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool) -> Body:
-    """The body of a function; with ``memory`` its asm statement clobbers memory."""
+def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool, hints: Sequence[str] = ()) -> Body:
+    """The body of a function, with template parameters for ``hints``; with ``memory`` its asm statement clobbers memory."""
     texts: dict[str, str] = {}
     lists: tuple[list[str], list[str]] = ([], [])
     prologue, first = "", 0
@@ -149,14 +162,18 @@ def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool) -> Body
                 lists[read].extend(part.values)
                 first += len(part.values)
     space = " " if form.syntax else ""
+    named = [f"class {hint} = {NO_HINT}" for hint in hints]
+    modifiers = "".join(f'" PTXMMA_HINT("%{first + place}") "' for place, _ in enumerate(hints))
     return Body(
         syntax=space + form.syntax,
-        template=", ".join([*(part.template for part in parts if part.template), "class Use = void"]),
+        template=", ".join([*(part.template for part in parts if part.template), *named, "class Use = void"]),
         parameters=", ".join(part.parameter for part in parts if part.parameter),
-        checks=tuple(part.check for part in parts if part.check),
+        checks=(*(part.check for part in parts if part.check), *(f"PTXMMA_HINT_IS({hint})" for hint in hints)),
         before=f"{{{prologue}" if prologue else "",
-        after=space + _WORD.sub(lambda match: texts[match[0]], form.syntax) + (";}" if prologue else ";"),
-        operands=_asm_operands(_lines(lists[0]), _lines(lists[1]), '"memory"' if memory else ""),
+        after=modifiers + space + _WORD.sub(lambda match: texts[match[0]], form.syntax) + (";}" if prologue else ";"),
+        operands=_asm_operands(
+            _lines(lists[0]), _lines(lists[1]) + "".join(f" PTXMMA_HINTED({hint})" for hint in hints), '"memory"' if memory else ""
+        ),
     )
 
 
@@ -185,7 +202,7 @@ def shown(instruction: Instruction) -> Shown:
                 part._replace(values=(f'"n"({usual(operand)})',)) if part.template else part
                 for operand, part in zip(form.operands, parts, strict=True)
             ]
-            made = body(form, parts, memory=instruction.variant.instruction.memory)
+            made = body(form, parts, memory=instruction.variant.instruction.memory, hints=hint_parameters(instruction))
             template = made.template.removesuffix("class Use = void").removesuffix(", ")
             signatures.append(f"{f'template <{template}> ' if template else ''}ptxmma::{instruction.identifier}({made.parameters})")
             statements.append(body(form, fixed, memory=instruction.variant.instruction.memory).statement(instruction.canonical))

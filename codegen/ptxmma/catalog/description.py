@@ -39,6 +39,7 @@ def describe(instruction: Instruction) -> dict[str, Any]:
         "asynchronous": variant.instruction.asynchronous,
         "syntax": variant.instruction.syntax,
         "qualifiers": {name: value for name, value in instruction.qualifiers.items() if value},
+        "hints": _hints(instruction),
         "operations": _operations(instruction),
         "forms": [{"name": form.name, "operands": form.syntax, "registers": _registers(form)} for form in instruction.forms],
         "operands": [_operand(operand) for operand in _operands(instruction)],
@@ -57,6 +58,22 @@ def describe(instruction: Instruction) -> dict[str, Any]:
         "errata": _plain(instruction.errata()),
         "cplusplus": _cplusplus(instruction),
     }
+
+
+def _hints(instruction: Instruction) -> list[dict[str, Any]]:
+    """The hints that it takes, each with its values and what they mean, and the value of this spelling."""
+    return [
+        {
+            "name": hint.name,
+            "title": hint.title,
+            "value": instruction.hints.get(hint.name, ""),
+            "default": hint.default,
+            "values": values,
+            "requirements": _plain(hint.requires),
+            "source": hint.source,
+        }
+        for hint, values in instruction.possible_hints()
+    ]
 
 
 def _plain(entries: Iterable[msgspec.Struct]) -> list[dict[str, Any]]:

@@ -7,13 +7,13 @@ on, and not with titles, notes, citations or the form in which the spec writes a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
-from ptxmma.model import Database, Layout, TensorLayout
+from ptxmma.model import Database, Layout, TensorLayout, Version
 from ptxmma.model.bitmap import BitMap
 
 #: Digits of a digest.
@@ -31,14 +31,21 @@ def asked(instruction: Instruction, targets: Collection[str]) -> str:
     """
     accepted = instruction.accepted_by()
     forms = [f"{form.syntax}: {' '.join(map(_text, form.operands))}" for form in instruction.forms]
-    return _digest([instruction.canonical, *forms, *(f"{target} {accepted[target]}" for target in sorted(targets) if target in accepted)])
+    extras = [f"{form.syntax} {_of(instruction.accepted_by(form), targets)}" for form in instruction.forms if form.requires]
+    extras += [f"{each.canonical} {_of(each.accepted_by(), targets)}" for each in instruction.hinted()]
+    return _digest([instruction.canonical, *forms, *_of(accepted, targets), *extras])
+
+
+def _of(accepted: Mapping[str, Version], targets: Collection[str]) -> list[str]:
+    """Some of the targets that accept an instruction, with the first version of each."""
+    return [f"{target} {accepted[target]}" for target in sorted(targets) if target in accepted]
 
 
 def _text(operand: Operand) -> str:
     """The text of an operand: ``4f32``, ``b32``, or the first immediate where it takes no register."""
     if not operand.takes_register:
         return str(operand.immediates[0]) if operand.immediates else ""
-    return f"{operand.registers if operand.elements else ''}{operand.register_types[0]}"
+    return f"{operand.registers if operand.elements or operand.listed else ''}{operand.register_types[0]}"
 
 
 def computed(instruction: Instruction) -> str:
@@ -74,7 +81,7 @@ def _computed(instruction: Instruction) -> Iterator[str]:
             yield _operand(operand)
             if operand.layout is not None:
                 yield _layout(database, operand.layout)
-    if instruction.sparse:
+    if instruction.variant.instruction.metadata:
         yield f"{instruction.metadata.selectors} {' '.join(instruction.metadata.legal)} {_layout(database, instruction.metadata.layout)}"
     if any(operand.kind == "descriptor" for form in instruction.forms for operand in form.operands):
         memory = database.spec.shared_memory

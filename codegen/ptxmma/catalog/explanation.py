@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ptxmma.arguments import shortened
 from ptxmma.catalog.instruction_facts import Instruction
-from ptxmma.catalog.spellings import ordered_tokens
+from ptxmma.catalog.spellings import hint_values, ordered_tokens, without_own_hints
 from ptxmma.catalog.variants import qualifier_values, sizes_in
 
 #: So many numbers are listed one by one.
@@ -37,9 +37,12 @@ def explain(
         numbers = {extent: sorted({each.extents[extent] for each in meant}) for extent in meant[0].variant.ranging}
         reasons = [f"{extent.upper()} is a placeholder; write a number: {_listed(sizes)}" for extent, sizes in numbers.items()]
         return "; ".join(reasons), meant[:3]
-    nearest = closest((each for each in instructions if each.canonical.startswith(f"{opcode}.")), [opcode, *rest])
-    known = {token for instruction in instructions for token in instruction.canonical.split(".")}
-    return shortened("; ".join(dict.fromkeys(_differences([opcode, *rest], nearest[0], known)))), nearest
+    hints = hint_values(instructions[0].database.spec.instructions)
+    bare = [token for token in (opcode, *rest) if token not in hints]
+    nearest = closest((each for each in instructions if each.canonical.startswith(f"{opcode}.")), bare)
+    known = hints.union(*(instruction.canonical.split(".") for instruction in instructions))
+    own = without_own_hints(nearest[0].variant, [opcode, *rest])
+    return shortened("; ".join(dict.fromkeys(_differences(own, nearest[0], known)))), nearest
 
 
 def _of_every_size(spelling: str, instructions: Iterable[Instruction], meaning: Callable[[str], Instruction | None]) -> list[Instruction]:

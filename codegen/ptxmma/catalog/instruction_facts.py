@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -13,11 +14,25 @@ from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.scales import Scales
 from ptxmma.catalog.variants import Variant
-from ptxmma.model import Database, Erratum, InstructionSet, Observation, Requirement, Semantics, Statement, Version, matches, operand_names
+from ptxmma.model import (
+    Database,
+    Erratum,
+    Hint,
+    InstructionSet,
+    Observation,
+    Requirement,
+    Semantics,
+    Statement,
+    Version,
+    matches,
+    operand_names,
+)
 
 if TYPE_CHECKING:
     from ptxmma.catalog.evidence import Evidence
 
+#: Hints with their values.
+Hints = tuple[tuple[Hint, str], ...]
 _Stated = TypeVar("_Stated", Semantics, Statement)
 
 
@@ -37,11 +52,13 @@ class OperandForm(msgspec.Struct, frozen=True):
         name: ``"registers"`` or ``"descriptor"``, by where A comes from; ``""`` where there is one list only.
         syntax: the manual's text: ``"d, a, b-desc, scale-d"``.
         operands: the operands in order.
+        requires: what these operands need beyond the instruction.
     """
 
     name: str
     syntax: str
     operands: tuple[Operand, ...]
+    requires: tuple[Requirement, ...] = ()
 
     def __repr__(self) -> str:
         return f"<OperandForm {self.name + ': ' if self.name else ''}{self.syntax}>"
@@ -57,10 +74,11 @@ class OperandForm(msgspec.Struct, frozen=True):
 class Instruction:
     """One instruction: a canonical spelling with everything that the database knows about it."""
 
-    def __init__(self, database: Database, variant: Variant) -> None:
+    def __init__(self, database: Database, variant: Variant, hints: Hints = ()) -> None:
         self.database = database
         self.variant = variant
-        self.canonical = variant.canonical
+        self._hints = hints
+        self.canonical = variant.canonical + "".join(f".{value}" for _, value in hints)
         self.family = variant.instruction.family
         self.documented = variant.form.documented
         self.sparse = variant.instruction.sparse
@@ -109,22 +127,52 @@ class Instruction:
         Raises:
             IllegalProductError: an argument is missing, illegal, or not for this instruction; the message lists what is legal.
         """
-        return Instruction(self.database, resolution.resolve(self.database.spec, self.variant, arguments))
+        return Instruction(self.database, resolution.resolve(self.database.spec, self.variant, arguments), self._hints)
 
-    def accepted_by(self) -> dict[str, Version]:
-        """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target."""
+    @property
+    def hints(self) -> dict[str, str]:
+        """The hints of its spelling, by name, each without its dot: ``{"collector_a": "collector::a::fill"}``."""
+        return {hint.name: value for hint, value in self._hints}
+
+    def hinted(self) -> Iterator[Instruction]:
+        """The instruction with each combination of the hints that it takes, but for the one without any."""
+        choices = [[(), *(((hint, value),) for value in values)] for hint, values in self.possible_hints()]
+        for chosen in itertools.islice(itertools.product(*choices), 1, None):
+            yield Instruction(self.database, self.variant, tuple(itertools.chain.from_iterable(chosen)))
+
+    def possible_hints(self) -> list[tuple[Hint, dict[str, str]]]:
+        """The hints that it takes, each with its values and what they mean."""
+        facts = self.variant.facts
+        return [
+            (hint, {value: entry.text for value, entry in hint.values.items() if matches(entry.when, facts)})
+            for hint in self.variant.instruction.hints
+            if matches(hint.when, facts)
+        ]
+
+    def accepted_by(self, form: OperandForm | None = None) -> dict[str, Version]:
+        """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target.
+
+        Some operands need more than the instruction: with ``form``, one of :attr:`forms`, the targets are those that take it.
+        """
+        if form is not None and form.requires:
+            return requirements.accepted_by(self.database.spec, self.variant, more=self.needs(form))
         return dict(self._accepted)
 
     @functools.cached_property
     def _accepted(self) -> dict[str, Version]:
-        return requirements.accepted_by(self.database.spec, self.variant)
+        return requirements.accepted_by(self.database.spec, self.variant, more=self.needs())
+
+    def needs(self, form: OperandForm | None = None) -> tuple[Requirement, ...]:
+        """What its hints need beyond it, and the operands of a form."""
+        rules = (rule for hint, _ in self._hints for rule in hint.requires if matches(rule.when, self.variant.facts))
+        return (*rules, *(form.requires if form is not None else ()))
 
     def requirements(self) -> list[Requirement]:
         """The manual's requirements, each with its source; all of them must hold.
 
         Empty for an undocumented instruction: see :meth:`accepted_by` and :meth:`observed`.
         """
-        return requirements.stated(self.variant) if self.documented else []
+        return [*requirements.stated(self.variant), *self.needs()] if self.documented else []
 
     def observed(self) -> list[Observation]:
         """Where assemblers differ from the manual, or from each other."""
@@ -164,7 +212,7 @@ class Instruction:
         """Its evidence: which assemblers accept it where, what chips did with it, which other projects agree."""
         from ptxmma.catalog import evidence
 
-        return evidence.of(self.database).of(self.canonical)
+        return evidence.of(self.database).of(self.variant.canonical)
 
     def _matching(self, entries: Iterable[_Stated]) -> list[_Stated]:
         return [entry for entry in entries if matches(entry.when, self.variant.facts)]
@@ -175,8 +223,11 @@ class Instruction:
         instruction = self.variant.instruction
         forms = []
         for text in instruction.operands.get(self.variant.form.operands, ()):
-            described = tuple(operands.describe(self.database, self.variant, name) for name in operand_names(text))
-            forms.append(OperandForm(_form_name(instruction, described), text, described))
+            names = operand_names(text)
+            described = tuple(operands.describe(self.database, self.variant, name) for name in names)
+            rules = (rule for name in names for rule in instruction.operand_kinds[name].requires)
+            required = tuple(rule for rule in rules if matches(rule.when, self.variant.facts))
+            forms.append(OperandForm(_form_name(instruction, described), text, described, required))
         return tuple(sorted(forms, key=lambda form: form.name == "descriptor"))
 
     def operand(self, name: str) -> Operand:
@@ -198,11 +249,11 @@ class Instruction:
             Missing: the instruction is not sparse.
         """
         pattern = layouts.granularity(self.database.spec, self.variant)
-        kinds = self.variant.instruction.operand_kinds
-        name = next((name for name, entry in kinds.items() if entry.kind == "metadata"), "")
+        name = self.variant.instruction.metadata
         plan = layouts.plan(self.database.spec, self.variant, name) if name else None
         if pattern is None or plan is None:
-            raise Missing(f"{self.canonical} is not sparse: it has no metadata")
+            why = "has its metadata in tensor memory" if self.sparse else "is not sparse: it has no metadata"
+            raise Missing(f"{self.canonical} {why}")
         spec = self.database.spec
         return Metadata(self.database.layout[plan.name], spec.register_layouts[plan.entry], pattern, spec.choice(pattern), self.variant)
 

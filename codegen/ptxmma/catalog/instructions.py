@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import msgspec
 
 from ptxmma.arguments import shortened
-from ptxmma.catalog.instruction_facts import Instruction, Missing, OperandForm
+from ptxmma.catalog.instruction_facts import Hints, Instruction, Missing, OperandForm
 from ptxmma.catalog.operands import multiplicands
-from ptxmma.catalog.spellings import Spellings
+from ptxmma.catalog.spellings import Spellings, takes, without_hints
 from ptxmma.catalog.target_names import target_named
-from ptxmma.catalog.variants import expand, fixed_tokens
+from ptxmma.catalog.variants import Variant, expand, fixed_tokens
 from ptxmma.model import Database, InstructionSet, Spec, operand_names
 
 __all__ = [
@@ -83,12 +83,18 @@ class Catalog:
 
     def meaning(self, spelling: str) -> Instruction | None:
         """The instruction that a spelling means, or None; does not search for close spellings."""
+        tokens = spelling.split(".")
         for entry in self.database.spec.instructions:
-            if set(fixed_tokens(entry.syntax)) <= set(spelling.split(".")):
-                variant = self._spellings_of(entry).find(spelling)
-                if variant is not None:
-                    return self._made[variant.canonical]
+            if set(fixed_tokens(entry.syntax)) <= set(tokens):
+                rest, hints = without_hints(entry, tokens)
+                variant = self._spellings_of(entry).find(".".join(rest))
+                if variant is not None and takes(variant, hints):
+                    return self._made[variant.canonical] if not hints else self._hinted(variant, hints)
         return None
+
+    def _hinted(self, variant: Variant, hints: Hints) -> Instruction:
+        made = Instruction(self.database, variant, hints)
+        return self._made.setdefault(made.canonical, made)
 
     def _spellings_of(self, entry: InstructionSet) -> Spellings:
         if entry.name not in self._spellings:

@@ -14,13 +14,22 @@ class OperandKeys:
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
         self._decisive: dict[tuple[str, str], list[str]] = {}
+        self._unstated: dict[str, tuple[str, ...]] = {}
 
     def exact(self, variant: Variant, operand: str) -> tuple[object, ...]:
         """Equal where all of the operand is, its sizes included."""
         place, facts = (variant.instruction.name, operand), variant.facts
         if variant.chosen:
             return (place, *facts.items())
-        return (place, variant.shape_label, *[facts.get(name) for name in self._names(variant.instruction, place)])
+        names = self._names(variant.instruction, place)
+        return (place, variant.shape_label, *[facts.get(name) for name in names], *self._open(variant))
+
+    def _open(self, variant: Variant) -> tuple[str, ...]:
+        """The arguments that an opcode leaves open: an operand in tensor memory says which ones its layout needs."""
+        if variant.canonical not in self._unstated:
+            products = variant.instruction.operation == resolution.OPERATION
+            self._unstated[variant.canonical] = tuple(resolution.unstated(self._spec, variant)) if products else ()
+        return self._unstated[variant.canonical]
 
     def shared(self, variant: Variant, operand: str) -> tuple[object, ...]:
         """Equal where all but the sizes is: the numbers of an extent that ranges share a key."""
@@ -42,17 +51,17 @@ def _decisive(spec: Spec, instruction: InstructionSet, operand: str) -> set[str]
     entry = kinds[operand]
     related = {operand, *(other for other, kind in kinds.items() if entry.of and entry.of in (other, kind.of))}
     parts = [part for part in spec.register_layouts if related.intersection(part.operands)]
+    texts = [entry.alignment, entry.memory_bits, entry.row_bytes, entry.count, *(text for part in parts for text in _formulas(part))]
+    elements = parts or any(texts) or any(kinds[other].type or kinds[other].sparse for other in related if other in kinds)
     conditions = [
         *(other.when for other in entry.other_values),
-        *(container.when for container in spec.types.containers),
+        *(container.when for container in spec.types.containers if elements),
         *(carrier.when for carrier in spec.types.carriers if operand in carrier.operands),
-        *(pattern.of for pattern in spec.granularities),
+        *(pattern.of for pattern in spec.granularities if elements),
         *(part.of for part in parts),
         *(stated.of for part in parts for stated in part.stated),
-        *(resolution.conditions(spec, instruction)),
     ]
     names = {fact for condition in conditions for case in condition for fact in case}
-    texts = [entry.alignment, entry.memory_bits, entry.row_bytes, entry.count, *(text for part in parts for text in _formulas(part))]
     names.update(name for text in texts for name in _names(text))
     names.update(fact for part in parts for fact in formula.placeholders(part.name))
     names.update(kinds[other].type for other in related if other in kinds)

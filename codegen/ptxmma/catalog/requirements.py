@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ptxmma.catalog.variants import Variant
 from ptxmma.model import Observation, Requirement, Spec, Target, Version
@@ -64,10 +64,11 @@ def releases(spec: Spec, variant: Variant) -> dict[str, str]:
     return {variant.canonical: own} | differences if own else differences
 
 
-def floor(variant: Variant, cuda: str = "") -> Version:
-    """The first PTX ISA version that has the instruction itself, whatever the target; ``cuda`` as in :func:`accepted_by`."""
+def floor(variant: Variant, cuda: str = "", more: Sequence[Requirement] = ()) -> Version:
+    """The first PTX ISA version that has the instruction itself, whatever the target; the arguments are those of :func:`accepted_by`."""
     seen = [Version(entry.ptx) for entry in variant.observed if entry.ptx]
-    return seen[0] if seen else max(Version(rule.ptx) for rule in _enforced(variant, cuda) if rule.ptx)
+    own = seen[0] if seen else max(Version(rule.ptx) for rule in _enforced(variant, cuda) if rule.ptx)
+    return max([own, *(Version(rule.ptx) for rule in more if rule.ptx)])
 
 
 def accepting(spec: Spec, variant: Variant) -> tuple[Target, ...]:
@@ -75,12 +76,17 @@ def accepting(spec: Spec, variant: Variant) -> tuple[Target, ...]:
     return targets_of(spec.targets).common(_target_sets(variant))
 
 
-def accepted_by(spec: Spec, variant: Variant, cuda: str = "") -> dict[str, Version]:
+def accepted_by(spec: Spec, variant: Variant, cuda: str = "", more: Sequence[Requirement] = ()) -> dict[str, Version]:
     """Target -> first PTX ISA version: the larger of the instruction's and the target's own.
 
-    ``cuda`` is the release of the assembler, e.g. ``"11.7"``; without it all rules count.
+    Args:
+        spec: the targets.
+        variant: the instruction.
+        cuda: the release of the assembler, e.g. ``"11.7"``; without it all rules count.
+        more: what its hints and operands need beyond it.
     """
-    return targets_of(spec.targets).first_versions(_target_sets(variant, cuda), floor(variant, cuda)).copy()
+    sets = (*_target_sets(variant, cuda), *(rule.targets for rule in more if rule.targets))
+    return targets_of(spec.targets).first_versions(sets, floor(variant, cuda, more)).copy()
 
 
 def _target_sets(variant: Variant, cuda: str = "") -> tuple[tuple[str, ...], ...]:

@@ -9,7 +9,7 @@ from ptxmma.catalog import layouts, product_rules, tensor_places
 from ptxmma.catalog.product_rules import Choice
 from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.catalog.variants import Variant
-from ptxmma.model import Condition, InstructionSet, Requirement, Spec
+from ptxmma.model import Requirement, Spec, operand_names
 
 #: The operation of the instructions whose shape a descriptor says.
 OPERATION = "tensor-multiply"
@@ -92,13 +92,8 @@ def places(spec: Spec, product: Product, kind: str, matrix: str) -> TensorPlaces
     return tensor_places.of(spec.tensor_memory, kind, matrix, {**product.facts, **known}, known)
 
 
-def conditions(spec: Spec, instruction: InstructionSet) -> list[tuple[Condition, ...]]:
-    """The conditions of the rules for the products of an instruction; empty for one that states its shape."""
-    if instruction.operation != OPERATION or spec.tensor_products is None:
-        return []
-    return product_rules.conditions(spec.tensor_products)
-
-
-def described(instruction: InstructionSet) -> Iterator[tuple[str, str]]:
-    """The kind and the matrix of each operand of an instruction that the spec's layouts of tensor memory may be for."""
-    yield from dict.fromkeys((entry.kind, entry.of) for entry in instruction.operand_kinds.values() if entry.of)
+def described(opcode: Variant) -> Iterator[tuple[str, str]]:
+    """The kind and the matrix of each operand of an opcode that the spec's layouts of tensor memory may be for."""
+    lists = opcode.instruction.operands.get(opcode.form.operands, ())
+    entries = (opcode.instruction.operand_kinds[name] for text in lists for name in operand_names(text))
+    yield from dict.fromkeys((entry.kind, entry.of) for entry in entries if entry.of)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ptxmma.catalog.variants import Variant, qualifier_values
-from ptxmma.model import Ignored, InstructionSet, matches
+from ptxmma.model import Hint, Ignored, InstructionSet, matches
 
 #: A spelling without what assemblers ignore: its unordered tokens, sorted, and the tokens of each ordered group as they come.
 SpellingKey = tuple[tuple[str, ...], ...]
@@ -58,6 +58,33 @@ def with_defaults(instruction: InstructionSet, tokens: list[str]) -> Iterator[tu
         if qualifier.default and not qualifier_values(instruction, name) & set(tokens):
             for default in qualifier.default:
                 yield [*tokens, default.value], name, default.value
+
+
+def without_hints(instruction: InstructionSet, tokens: Iterable[str]) -> tuple[list[str], tuple[tuple[Hint, str], ...]]:
+    """The tokens of a spelling without those that are values of its hints, and these with their hints, in the order of the hints."""
+    known = {value: hint for hint in instruction.hints for value in hint.values}
+    rest: list[str] = []
+    values: list[str] = []
+    for token in tokens:
+        (values if token in known else rest).append(token)
+    return rest, tuple((hint, value) for hint in instruction.hints for value in values if value in hint.values)
+
+
+def takes(variant: Variant, hints: tuple[tuple[Hint, str], ...]) -> bool:
+    """Whether a variant takes these values of hints, one of each hint."""
+    each_once = len({hint.name for hint, _ in hints}) == len(hints)
+    return each_once and all(matches(hint.when, variant.facts) and matches(hint.values[value].when, variant.facts) for hint, value in hints)
+
+
+def hint_values(entries: Iterable[InstructionSet]) -> set[str]:
+    """The values of all hints of some instructions."""
+    return {value for entry in entries for hint in entry.hints for value in hint.values}
+
+
+def without_own_hints(variant: Variant, tokens: list[str]) -> list[str]:
+    """The tokens of a spelling without the values of hints that a variant takes."""
+    rest, hints = without_hints(variant.instruction, tokens)
+    return rest if takes(variant, hints) else tokens
 
 
 class Spellings:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ptxmma.catalog.explanation import changes, closest
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.requirements import targets_of
+from ptxmma.catalog.spellings import hint_values, without_own_hints
 from ptxmma.check.legality import accepted
 from ptxmma.check.operand_faults import listing
 from ptxmma.model import Version
@@ -40,6 +41,7 @@ class Diagnoses:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        self._hints = hint_values(catalog.database.spec.instructions)
         self._known: dict[tuple[str, str, str], Diagnosis] = {}
 
     def unknown(self, spelling: str, target: str, version: str) -> Diagnosis:
@@ -74,6 +76,7 @@ class Diagnoses:
             elif target:
                 proposed += f", which {target} does not support" + (f"; it supports {near.canonical}" if near else "")
         own = close.canonical.split(".")
+        tokens = without_own_hints(close.variant, tokens)
         wrong = list((Counter(tokens) - Counter(own)).elements())
         missing = list((Counter(own) - Counter(tokens)).elements())
         opcode = close.variant.instruction.opcode
@@ -136,7 +139,7 @@ class Diagnoses:
 
     def _closest(self, spelling: str, target: str = "", version: str = "") -> Instruction | None:
         """The closest instruction with the same first word that the target has in the version; None where there is none."""
-        tokens = spelling.split(".")
+        tokens = [token for token in spelling.split(".") if token not in self._hints]
         instructions = (each for each in self._catalog.all() if each.canonical.startswith(f"{tokens[0]}."))
         return next(iter(closest([each for each in instructions if accepted(each, target, version)], tokens, 1)), None)
 

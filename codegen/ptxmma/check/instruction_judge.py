@@ -166,7 +166,7 @@ class Judge:
         placed = self._advice.of_memory(instruction, values) if not any(fault.severe for fault in faults) else ()
         for place, (severity, rule, message) in placed:
             yield Remark(function.operand(statement, place), severity, rule, message)
-        if not instruction.sparse:
+        if not instruction.variant.instruction.metadata:
             if exact and supported and not (faults or placed) and len(self._sound) < _MOST_SOUND:
                 self._sound[key] = remarks
         elif not any(fault.severe for fault in faults):

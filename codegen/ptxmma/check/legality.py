@@ -98,6 +98,8 @@ class Legality:
                 faults += self._group(instruction, form, ptx.items(name[1:-1]), value, place, target)
             elif fault := self._fault(instruction, form.operand(name.strip("[]")), value, target):
                 faults.append(fault._replace(operand=place))
+        if form.requires and target in instruction.accepted_by() and target not in instruction.accepted_by(form):
+            faults.append(Fault("target", f"{target} does not take the operands {form.syntax}"))
         return faults
 
     def _group(

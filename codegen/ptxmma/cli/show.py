@@ -52,6 +52,7 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
         {
             "syntax": [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]],
             "computes": [answer["computes"], *([f"{answer['operations']} operations"] if answer["operations"] else [])],
+            "hints": _hints(answer),
             "operands": _operands(answer),
             "registers of a thread": _registers(answer),
             "C++": _cplusplus(answer["cplusplus"], answer["operation"]),
@@ -97,6 +98,17 @@ def _family(text: str, database: str | None, *, as_json: bool) -> bool:
     shown = aligned(rows) if rows else []
     blocks({"syntax": answer["syntax"], "types and shapes": shown, "C++": headers, "errata": errata, "every instruction": listed})
     return True
+
+
+def _hints(answer: Answer) -> list[str]:
+    """A row for each value of each hint."""
+    rows = []
+    for hint in answer["hints"]:
+        needs = "".join(f"; PTX ISA {rule['ptx']}, {_either(rule['targets'])}" for rule in hint["requirements"])
+        for value, text in hint["values"].items():
+            default = "; left out, it is this" if value == hint["default"] else ""
+            rows.append((f".{value}", f"{text}{default}{needs} ({hint['source']})"))
+    return aligned(rows)
 
 
 def _operands(answer: Answer) -> list[str]:

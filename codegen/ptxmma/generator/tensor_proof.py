@@ -32,7 +32,7 @@ def uses(spec: Spec) -> Iterator[TensorPlaces]:
                 if (key := tuple(opcode.qualifiers.items())) in seen:
                     continue
                 seen.add(key)
-                for product, (kind, matrix) in itertools.product(resolution.every(spec, opcode), resolution.described(instruction)):
+                for product, (kind, matrix) in itertools.product(resolution.every(spec, opcode), resolution.described(opcode)):
                     placed = resolution.places(spec, product, kind, matrix)
                     if placed is not None:
                         place = (placed.layout.name, *_read(placed), *placed.selections.items())

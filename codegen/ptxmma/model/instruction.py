@@ -111,6 +111,7 @@ class OperandKind(Entry, frozen=True, kw_only=True):
     row_bytes: Formula = ""  # addresses: bytes of the row that begins there: "cols * bits // 8"
     unit: Text = ""  # strides: what they count: "elements"
     order: Name = ""  # strides: qualifier that says whether rows ("row") or columns ("col") lie one after another
+    requires: tuple[Requirement, ...] = ()  # what an operand list with it needs beyond the instruction
     source: Source
 
 
@@ -171,6 +172,25 @@ class Statement(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class HintValue(Entry, frozen=True, kw_only=True):
+    """One value of a hint."""
+
+    text: Text  # "A is read and kept"
+    when: tuple[Condition, ...] = ()  # the variants that take it
+
+
+class Hint(Entry, frozen=True, kw_only=True):
+    """A modifier that may follow an instruction and changes neither its operands nor its result: it has no variants of its own."""
+
+    name: QualifierName  # "collector_a"
+    title: Text
+    values: Annotated[dict[Token, HintValue], Meta(min_length=1)]
+    default: Token  # what leaving it out means: "collector::a::discard"
+    when: tuple[Condition, ...] = ()  # the variants that take it
+    requires: tuple[Requirement, ...] = ()  # what it needs beyond the instruction
+    source: Source
+
+
 class Ignored(Entry, frozen=True, kw_only=True):
     """Modifiers that belong to no form, and that assemblers accept and ignore where ``when`` holds, on one of the targets."""
 
@@ -214,6 +234,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
         Meta(description="qualifiers, or modifiers that every form has, in the order that assemblers heed; all others may change places"),
     ] = ()
     repeatable: tuple[Token, ...] = ()  # tokens that assemblers take twice
+    hints: tuple[Hint, ...] = ()  # in the order in which the manual has them
     ignored: Annotated[tuple[Ignored, ...], Meta(description="modifiers that belong to no form, and that assemblers take and ignore")] = ()
     qualifiers: dict[QualifierName, Qualifier] = {}
     extents: dict[Identifier, Extents] = {}  # the qualifiers that say sizes: {"shape": "m{m}n{n}k{k}"}
@@ -249,3 +270,8 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
     def sparse(self) -> bool:
         """Whether one of its operands is a sparse matrix."""
         return any(operand.sparse for operand in self.operand_kinds.values())
+
+    @functools.cached_property
+    def metadata(self) -> str:
+        """The operand with the metadata of a sparse matrix in registers; ``""`` without one: a sparse matrix may have it in memory."""
+        return next((name for name, operand in self.operand_kinds.items() if operand.kind == "metadata"), "")

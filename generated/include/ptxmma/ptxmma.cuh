@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cuda/fragment_moves.cuh"
+#include "cuda/hints.cuh"
 #include "cuda/ordering.cuh"
 #include "cuda/shared_tile.cuh"
 #include "ldmatrix.cuh"
@@ -92,6 +93,9 @@
 #include "tcgen05_ld.cuh"
 #include "tcgen05_management.cuh"
 #include "tcgen05_mma.cuh"
+#include "tcgen05_mma_sp.cuh"
+#include "tcgen05_mma_ws.cuh"
+#include "tcgen05_mma_ws_sp.cuh"
 #include "tcgen05_st.cuh"
 #include "wgmma/b1_b1.cuh"
 #include "wgmma/bf16_bf16.cuh"

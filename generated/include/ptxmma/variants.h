@@ -29,6 +29,7 @@
 #define PTXMMA_TARGETS_SM_120A_SM_121A UINT64_C(0x48000000)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A UINT64_C(0x49249000)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A UINT64_C(0x1249000)
+#define PTXMMA_TARGETS_SM_107A UINT64_C(0x200000)
 #define PTXMMA_TARGETS_SM_90A UINT64_C(0x200)
 #define PTXMMA_TARGETS_SM_72 UINT64_C(0x7ffffffe)
 
@@ -60,6 +61,15 @@
 #define PTXMMA_FAMILY_tcgen05_mma "tcgen05.mma"
 #define PTXMMA_EXTENTS_tcgen05_mma "ctas"
 #define PTXMMA_TYPES_tcgen05_mma ""
+#define PTXMMA_FAMILY_tcgen05_mma_sp "tcgen05.mma.sp"
+#define PTXMMA_EXTENTS_tcgen05_mma_sp "ctas"
+#define PTXMMA_TYPES_tcgen05_mma_sp ""
+#define PTXMMA_FAMILY_tcgen05_mma_ws "tcgen05.mma.ws"
+#define PTXMMA_EXTENTS_tcgen05_mma_ws "ctas"
+#define PTXMMA_TYPES_tcgen05_mma_ws ""
+#define PTXMMA_FAMILY_tcgen05_mma_ws_sp "tcgen05.mma.ws.sp"
+#define PTXMMA_EXTENTS_tcgen05_mma_ws_sp "ctas"
+#define PTXMMA_TYPES_tcgen05_mma_ws_sp ""
 #define PTXMMA_FAMILY_tcgen05_st "tcgen05.st"
 #define PTXMMA_EXTENTS_tcgen05_st "lanes span n"
 #define PTXMMA_TYPES_tcgen05_st "element"
@@ -88,6 +98,9 @@ typedef enum ptxmma_variant {
 #include "variants/tcgen05_ld.def"
 #include "variants/tcgen05_management.def"
 #include "variants/tcgen05_mma.def"
+#include "variants/tcgen05_mma_sp.def"
+#include "variants/tcgen05_mma_ws.def"
+#include "variants/tcgen05_mma_ws_sp.def"
 #include "variants/tcgen05_st.def"
 #include "variants/wgmma.def"
 #include "variants/wgmma_sp.def"
@@ -133,6 +146,9 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
 #include "variants/tcgen05_ld.def"
 #include "variants/tcgen05_management.def"
 #include "variants/tcgen05_mma.def"
+#include "variants/tcgen05_mma_sp.def"
+#include "variants/tcgen05_mma_ws.def"
+#include "variants/tcgen05_mma_ws_sp.def"
 #include "variants/tcgen05_st.def"
 #include "variants/wgmma.def"
 #include "variants/wgmma_sp.def"

@@ -108,7 +108,7 @@ def _forms(before: Instruction, after: Instruction, comparer: OperandComparer) -
 
 
 def _metadata(before: Instruction, after: Instruction) -> Iterator[Difference]:
-    if not (before.sparse and after.sparse):
+    if not (before.variant.instruction.metadata and after.variant.instruction.metadata):
         return
     old, new = before.metadata, after.metadata
     if old.granularity.name != new.granularity.name:

@@ -22,6 +22,19 @@ _ANYONE: Condition = {"family": ()}
 _Values = dict[str, set[str]]
 
 
+def conditions_beside(entry: InstructionSet) -> Iterator[tuple[Sequence[Condition], Place]]:
+    """The conditions of an instruction that are not in its lists, each with its place: those of hints and of what operands need."""
+    for number, hint in enumerate(entry.hints):
+        yield hint.when, ("hints", number, "when")
+        for value, each in hint.values.items():
+            yield each.when, ("hints", number, "values", value, "when")
+        for index, rule in enumerate(hint.requires):
+            yield rule.when, ("hints", number, "requires", index, "when")
+    for name, operand in entry.operand_kinds.items():
+        for index, rule in enumerate(operand.requires):
+            yield rule.when, ("operand_kinds", name, "requires", index, "when")
+
+
 def of_instructions(context: RuleContext) -> Iterator[Problem]:
     """Conditions of an instruction on facts that its variants lack, and on values that no variant has."""
     for index, entry in enumerate(context.spec.instructions):
@@ -92,6 +105,9 @@ def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -
         for number, rule in enumerate(getattr(entry, name)):
             for condition in rule.when:
                 yield from _condition(context, condition, values, facts, (*place, name, number, "when"))
+    for conditions, where in conditions_beside(entry):
+        for condition in conditions:
+            yield from _condition(context, condition, values, facts, (*place, *where))
     for name, qualifier in entry.qualifiers.items():
         allowed = sorted(values[name])
         if qualifier.usual:

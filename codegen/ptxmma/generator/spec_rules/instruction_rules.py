@@ -90,6 +90,10 @@ def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Ite
     tokens = {*entry.syntax.replace("{", "").replace("}", "").split(".")}
     tokens |= {value for name in entry.qualifiers for value in qualifier_values(entry, name)}
     yield from context.known("modifier", entry.repeatable, sorted(tokens), *place, "repeatable")
+    for number, hint in enumerate(entry.hints):
+        yield from context.known("value of the hint", [hint.default], hint.values, *place, "hints", number, "default")
+        for value in tokens.intersection(hint.values):
+            yield Problem(context.at(*place, "hints", number, "values", value), f"{value!r} is a modifier of the syntax already")
 
 
 def _requirements(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
@@ -105,6 +109,12 @@ def _requirements(context: RuleContext, entry: InstructionSet, place: Place) -> 
                 yield Problem(here, f"another rule has the same condition and asks for something else; see also {first}")
     for number, observed in enumerate(entry.observed):
         yield from _rule(context, observed.ptx, observed.targets, (*place, "observed", number))
+    for number, hint in enumerate(entry.hints):
+        for index, rule in enumerate(hint.requires):
+            yield from _rule(context, rule.ptx, rule.targets, (*place, "hints", number, "requires", index))
+    for name, operand in entry.operand_kinds.items():
+        for index, rule in enumerate(operand.requires):
+            yield from _rule(context, rule.ptx, rule.targets, (*place, "operand_kinds", name, "requires", index))
 
 
 def _rule(context: RuleContext, ptx: str, targets: Sequence[str], place: Place) -> Iterator[Problem]:

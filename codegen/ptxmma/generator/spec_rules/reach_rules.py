@@ -8,9 +8,10 @@ from typing import NamedTuple
 from ptxmma.catalog import layouts
 from ptxmma.catalog.descriptor_codec import reads
 from ptxmma.catalog.operands import ROLES, matrix_types
+from ptxmma.catalog.resolution import OPERATION
 from ptxmma.catalog.variants import expand, representatives
 from ptxmma.generator.problems import Position, Problem, clash, of_use
-from ptxmma.generator.spec_rules.condition_rules import CONDITIONAL
+from ptxmma.generator.spec_rules.condition_rules import CONDITIONAL, conditions_beside
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
 from ptxmma.model import Condition, Facts, Kind, matches, operand_names
 
@@ -36,17 +37,19 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, entry in enumerate(spec.instructions):
         facts = [variant.facts for variant in expand(entry)]
         everything += facts
-        sparse += facts if any(operand.kind == "metadata" for operand in entry.operand_kinds.values()) else ()
+        sparse += facts if entry.sparse else ()
         for name in CONDITIONAL:
             for number, rule in enumerate(getattr(entry, name)):
                 yield from unreached(context, rule.when, facts, ("instructions", index, name, number, "when"))
+        for conditions, where in conditions_beside(entry):
+            yield from unreached(context, conditions, facts, ("instructions", index, *where))
         for name, qualifier in entry.qualifiers.items():
             for number, default in enumerate(qualifier.default):
                 place = ("instructions", index, "qualifiers", name, "default", number, "when")
                 yield from unreached(context, default.when, facts, place)
         matrices = {operand.of for operand in entry.operand_kinds.values() if operand.kind == "descriptor"}
         described.update(matrix_types(variant)[name] for variant in expand(entry) if matrices for name in matrices)
-        uses += _uses(context, index)
+        uses += [*_uses(context, index), *_chosen(context, index)]
     yield from _carriers(context, uses)
     yield from _containers(context, uses)
     yield from _register_layouts(context, uses)
@@ -108,6 +111,17 @@ def _uses(context: RuleContext, index: int) -> Iterator[_OperandUse]:
                     facts = {**facts, **variant.largest}
                 element = str(variant.facts.get(operand.type, "")) if ROLES[operand.kind].typed else ""
                 yield _OperandUse(name, operand.kind, element, facts, variant.shape, here)
+
+
+def _chosen(context: RuleContext, index: int) -> Iterator[_OperandUse]:
+    """The multiplicands of an instruction whose types its descriptor chooses; they have no name that a carrier or a layout could have."""
+    spec, entry = context.spec, context.spec.instructions[index]
+    if spec.tensor_products is None or entry.operation != OPERATION:
+        return
+    for variant in expand(entry):
+        for row in (row for row in spec.tensor_products.types if matches(row.of, variant.facts)):
+            for element in dict.fromkeys((*row.atype, *row.btype)):
+                yield _OperandUse("", "tensor-matrix", element, variant.facts, "", context.at("instructions", index))
 
 
 def _carriers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:

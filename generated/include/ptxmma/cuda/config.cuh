@@ -75,6 +75,38 @@
 #endif
 
 #if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7 0
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1208)
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7 0
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
+#elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1032 || PTXMMA_PASS == 1072 || PTXMMA_PASS == 1102
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7 0
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
+#else
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7 0
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
+#endif
+
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8 0
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1209)
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8 0
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.8: compile with CUDA 12.9 or newer")
+#elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1032 || PTXMMA_PASS == 1072 || PTXMMA_PASS == 1102
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8 0
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
+#else
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8 0
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
+#endif
+
+#if !defined(__CUDA_ARCH__)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6 0
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
 #elif !(PTXMMA_TOOLKIT >= 1207)
@@ -139,6 +171,22 @@
 #endif
 
 #if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_100F_PTX_8_6 0
+#define PTXMMA_SM_100F_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1207)
+#define PTXMMA_SM_100F_PTX_8_6 0
+#define PTXMMA_SM_100F_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
+#elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072)
+#define PTXMMA_SM_100F_PTX_8_6 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070)
+#define PTXMMA_SM_100F_PTX_8_6 0
+#define PTXMMA_SM_100F_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#else
+#define PTXMMA_SM_100F_PTX_8_6 0
+#define PTXMMA_SM_100F_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f: compile with -gencode arch=compute_100f,code=sm_100f")
+#endif
+
+#if !defined(__CUDA_ARCH__)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_6 0
 #define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
 #elif !(PTXMMA_TOOLKIT >= 1207)
@@ -168,6 +216,22 @@
 #else
 #define PTXMMA_SM_100F_SM_101F_PTX_8_7 0
 #define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f")
+#endif
+
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8 0
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1209)
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8 0
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.8: compile with CUDA 12.9 or newer")
+#elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8 0
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#else
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8 0
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f")
 #endif
 
 #if !defined(__CUDA_ARCH__)
@@ -216,6 +280,22 @@
 #else
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 0
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f")
+#endif
+
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_107A_PTX_9_4 0
+#define PTXMMA_SM_107A_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1304)
+#define PTXMMA_SM_107A_PTX_9_4 0
+#define PTXMMA_SM_107A_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
+#elif PTXMMA_PASS == 1072
+#define PTXMMA_SM_107A_PTX_9_4 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1070)
+#define PTXMMA_SM_107A_PTX_9_4 0
+#define PTXMMA_SM_107A_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_107a: compile with -gencode arch=compute_107a,code=sm_107a"); }
+#else
+#define PTXMMA_SM_107A_PTX_9_4 0
+#define PTXMMA_SM_107A_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_107a: compile with -gencode arch=compute_107a,code=sm_107a")
 #endif
 
 #if !defined(__CUDA_ARCH__)

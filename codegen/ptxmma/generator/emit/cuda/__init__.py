@@ -9,8 +9,9 @@ import posixpath
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from ptxmma.catalog.cplusplus import ORDERING, header, identifier
+from ptxmma.catalog.cplusplus import NO_HINT, ORDERING, header, hint_parameter, identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.variants import recased
 from ptxmma.generator.emit import Output, c_text, shared_layout
 from ptxmma.generator.emit.cuda import fragment_moves, layout_structs
 from ptxmma.generator.emit.cuda.fronts import Front, Fronts, depth_follows
@@ -23,6 +24,7 @@ _FOLDER = "generated/include/ptxmma"
 _SOURCES = ("spec/instructions", "spec/types.yaml", "spec/targets.yaml", "spec/isa_versions.yaml")
 _CONFIG = "cuda/config.cuh"
 _TILES = "cuda/shared_tile.cuh"
+_HINTS = "cuda/hints.cuh"
 
 
 # --- files ------------------------------------------------------------------------------------------------------------------
@@ -38,7 +40,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         else:
             families.setdefault(instruction.family, []).append(instruction)
     headers = _Headers(catalog)
-    outputs = [*headers.ordering(ordering), *headers.tiles()]
+    outputs = [*headers.ordering(ordering), *headers.tiles(), *headers.hints()]
     for family, members in families.items():
         outputs += headers.family(family, members)
     outputs += headers.moves()
@@ -69,6 +71,14 @@ class _Headers:
         if spec.shared_memory is not None:
             yield self.output(_TILES, "shared_tile.cuh", **shared_layout.tiles(spec), c=c_text, tag=identifier)
 
+    def hints(self) -> Iterator[Output]:
+        """The tags of hints."""
+        tags: dict[str, dict[str, str]] = {}
+        for hint in (hint for entry in self._catalog.database.spec.instructions for hint in entry.hints):
+            tags.setdefault(hint_parameter(hint), {}).update((recased(value), value) for value in hint.values)
+        if tags:
+            yield self.output(_HINTS, "hints.cuh", includes=[_CONFIG], tags=tags, without=NO_HINT)
+
     def storage(self) -> Output:
         """The C++ types of elements."""
         types: dict[str, list[ElementType]] = {}
@@ -90,6 +100,8 @@ class _Headers:
         shared = [_CONFIG, *([f"{stem}.h"] if layouts else []), *self._ordered_by(family)]
         if self._catalog.database.spec.shared_memory is not None and any(_reads_shared_memory(instruction) for instruction in members):
             shared.append(_TILES)
+        if any(instruction.variant.instruction.hints for instruction in members):
+            shared.append(_HINTS)
         parts: dict[str, list[Instruction]] = {}
         for instruction in members:
             parts.setdefault(header(instruction), []).append(instruction)
@@ -130,7 +142,7 @@ class _Headers:
         """A header with the functions of some instructions and the front over them."""
         functions: list[Function] = []
         for instruction in members:
-            functions += self._functions.of(instruction, self._guards.of(instruction))
+            functions += self._functions.of(instruction, self._guards)
         fronts = list(self._makes.of((instruction for instruction in members if instruction.shape is not None), implied=implied))
         self._fronts += fronts
         description = [line for text in (*_describe(members), *self._protocols(members)) for line in _comment(text)]

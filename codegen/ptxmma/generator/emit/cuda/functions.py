@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog.cplusplus import Body, body, parameters, ways
+from ptxmma.catalog.cplusplus import Body, body, hint_parameters, parameters, ways
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.operands import Operand, Parameter
-from ptxmma.generator.emit.cuda.guards import Guard
+from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.model import Spec
 
 
@@ -35,16 +35,18 @@ class Functions:
         """The C type of the operand's registers."""
         return self._c_types[operand.register_types[0]] if operand.register_types else ""
 
-    def of(self, instruction: Instruction, guard: Guard) -> Iterator[Function]:
+    def of(self, instruction: Instruction, guards: Guards) -> Iterator[Function]:
         """The functions of a variant: one for each operand form and each way to pass its operands."""
-        requirement = guard.text + ("" if instruction.documented else "; not in the manual")
         memory = instruction.variant.instruction.memory
+        hints = hint_parameters(instruction)
         for form in instruction.forms or (OperandForm("", "", ()),):
+            guard = guards.of(instruction, form)
+            requirement = guard.text + ("" if instruction.documented else "; not in the manual")
             for parts in self.ways(form):
-                key = (form.syntax, memory, *map(id, parts))
+                key = (form.syntax, memory, hints, *map(id, parts))
                 made = self._bodies.get(key)
                 if made is None:
-                    made = self._bodies[key] = body(form, parts, memory=memory)
+                    made = self._bodies[key] = body(form, parts, memory=memory, hints=hints)
                 yield Function(instruction.identifier, instruction.canonical, requirement, guard.macro, made)
 
     def ways(self, form: OperandForm) -> list[list[Parameter]]:

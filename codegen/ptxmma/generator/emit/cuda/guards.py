@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.model import Spec, Target, Version
 
 
@@ -40,9 +40,9 @@ class Guards:
         self._cuda = {entry.version: entry.cuda for entry in spec.isa_versions}
         self._made: dict[tuple[tuple[str, str], ...], Guard] = {}
 
-    def of(self, instruction: Instruction) -> Guard:
-        """The guard of an instruction."""
-        accepted = instruction.accepted_by()
+    def of(self, instruction: Instruction, form: OperandForm) -> Guard:
+        """The guard of an instruction in one of its forms."""
+        accepted = instruction.accepted_by(form)
         key = tuple(accepted.items())
         if key not in self._made:
             self._made[key] = self._guard(accepted)

@@ -41,8 +41,14 @@ def syntax(entry: InstructionSet) -> list[str]:
         literal.removesuffix("{") + ("" if not name else f"{{.{name}}}" if optional else f".{name}")
         for literal, name, optional in _parts(entry)
     )
+    opcode += hinted(entry)
     lists = operand_lists(entry, entry.operands)
     return [opcode, *lists] if lists else [f"{opcode};"]
+
+
+def hinted(entry: InstructionSet) -> str:
+    """The hints that may follow an instruction: ``{.collector_a}{.collector_b}``."""
+    return "".join(f"{{.{hint.name}}}" for hint in entry.hints)
 
 
 def operand_lists(entry: InstructionSet, names: Collection[str]) -> list[str]:
@@ -70,7 +76,7 @@ def pattern(entry: InstructionSet, row: Row) -> str:
         elif name in row.form.qualifiers:
             text.append(f".{{{row.form.qualifiers[name][0]}}}")
     spans = dict.fromkeys(value.partition(" ")[2] for value in row.values.get(entry.shape, ()))
-    return "".join(text) + "".join(f"  {span}" for span in spans if span)
+    return "".join(text) + hinted(entry) + "".join(f"  {span}" for span in spans if span)
 
 
 def _alternatives(values: Sequence[str]) -> str:
@@ -149,6 +155,22 @@ def qualifier_table(entry: InstructionSet, instructions: Sequence[Instruction]) 
         if name in entry.qualifiers and any(instruction.variant.facts.get(name) for instruction in instructions)
     ]
     return rest.table(*rest.dense(("Qualifier", "Meaning", "Values", "Left out, it means"), map(described, named)))
+
+
+def hint_table(entry: InstructionSet) -> str:
+    """The values of each hint, what they mean, and what they need."""
+    rows = [
+        (
+            rest.code(f".{hint.name}"),
+            rest.code(f".{value}"),
+            rest.text(meaning.text) + ("; left out, it means this" if value == hint.default else ""),
+            rest.condition(meaning.when),
+            "; ".join(f"PTX {rule.ptx}, {rest.text(', '.join(rule.targets))}+" for rule in hint.requires),
+        )
+        for hint in entry.hints
+        for value, meaning in hint.values.items()
+    ]
+    return rest.table(*rest.dense(("Hint", "Value", "Meaning", "Where", "Needs"), rows))
 
 
 def _where(condition: str) -> str:

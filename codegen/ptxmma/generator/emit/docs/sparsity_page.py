@@ -17,7 +17,7 @@ from ptxmma.model import Choice, Granularity, InstructionSet, Spec
 def page(catalog: Catalog, gallery: Gallery) -> dict[str, Any]:
     """What the page of sparsity shows."""
     spec = catalog.database.spec
-    shown = {one.metadata.granularity.name: one.canonical for one in reversed([*catalog.all(lambda entry: entry.sparse)])}
+    shown = {one.metadata.granularity.name: one.canonical for one in reversed([*catalog.all(lambda entry: bool(entry.metadata))])}
     alike: dict[str, list[Granularity]] = {}
     for pattern in spec.granularities:
         alike.setdefault(gallery.storage(pattern), []).append(pattern)

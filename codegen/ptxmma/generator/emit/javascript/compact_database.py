@@ -137,7 +137,7 @@ class _Rows:
             "headers": template(header(last), _types(last)),
             "peers": _alike(group),
         }
-        if last.sparse:
+        if last.variant.instruction.metadata:
             shared["patterns"] = self._pattern(last)
         return {name: self.shared[name].number(value) for name, value in shared.items()}
 

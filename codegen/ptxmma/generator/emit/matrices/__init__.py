@@ -28,7 +28,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
 
     yield file("status.h", "c/status.h", "spec/spec.yaml")
     operands = _operands(catalog)
-    metadata = {instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.sparse}
+    described = catalog.all(lambda entry: bool(entry.metadata))
+    metadata = {instruction.metadata.layout.name: instruction.metadata for instruction in described}
     pairs = {(id(one.sparsity), one.element_type): (one.sparsity, one.element) for one in operands if one.sparsity and one.element}
     kinds = sparse_matrices.kinds(spec, pairs.values())
     if kinds:
