@@ -15,6 +15,8 @@ import pytest
 
 import header_programs
 import ptxmma
+from ptxmma import descriptors
+from ptxmma.catalog.instruction_facts import Missing
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.tensor_places import Place, TensorPlaces
 from ptxmma.generator import tensor_proof
@@ -98,6 +100,15 @@ def test_a_resolved_instruction_answers_as_any_other() -> None:
     assert instruction.accepted_by() == ptxmma.instruction(_ONE).accepted_by()
     d = instruction.operand("d-tmem")
     assert (d.element_type, d.rows, d.cols, d.axes) == ("f32", 128, 256, ("row", "col"))
+
+
+def test_a_resolved_product_has_an_instruction_descriptor() -> None:
+    product = ptxmma.instruction(_ONE, m=128, n=256, **_BF16)
+    read = descriptors.codec("instruction", kind="kind::f16").decode(descriptors.of_product(product, b_majorness="MN", negate_a=True))
+    assert {name: read[name] for name in ("k", "m", "n", *_BF16)} == {"k": 16, "m": 128, "n": 256, **_BF16}
+    assert (read["sparse"], read["a_majorness"], read["b_majorness"], read["negate_a"]) == (0, "K", "MN", 1)
+    with pytest.raises(Missing, match="does not state what its instruction descriptor says"):
+        descriptors.of_product(ptxmma.instruction(_ONE))
 
 
 def test_the_opcode_alone_says_what_it_does_not_state() -> None:

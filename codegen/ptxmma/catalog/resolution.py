@@ -70,7 +70,7 @@ def every(spec: Spec, opcode: Variant) -> Iterator[Product]:
 
 def numbers(spec: Spec, product: Product, matrix: str) -> dict[str, int]:
     """What formulas about an operand of a matrix read: extents, ``bits``, ``ratio``, ``chunk_size`` and ``blocks``."""
-    known = dict(product.extents) | {"ratio": 1}
+    known = {"ctas": 1, "ratio": 1} | product.extents
     element = product.choice.values.get(f"{matrix}type")
     if element:
         known["bits"] = layouts.container_bits(spec, str(element), product.facts)

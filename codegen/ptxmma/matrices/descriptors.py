@@ -2,7 +2,7 @@
 
 :func:`codec` encodes, decodes, explains and judges the bits of any descriptor: matrix descriptors of ``wgmma`` and ``tcgen05``, the
 instruction descriptor of ``tcgen05.mma`` for each kind, and the mask of columns of ``tcgen05.mma.ws``.  :func:`instruction_descriptor` is
-short for the most common of these, and :func:`zero_columns` says what such a mask does.
+short for the most common of these, :func:`of_product` takes its values from a product, and :func:`zero_columns` says what such a mask does.
 :class:`Descriptor` is a matrix descriptor as an object.
 
 >>> hex(instruction_descriptor("f16", dtype="f32", atype="bf16", btype="bf16", m=128, n=256))
@@ -19,6 +19,7 @@ from ptxmma.catalog.descriptor_codec import FieldValue as FieldValue
 from ptxmma.catalog.descriptor_codec import Mistake as Mistake
 from ptxmma.catalog.descriptor_codec import codec as codec
 from ptxmma.catalog.descriptor_codec import instruction_descriptor as instruction_descriptor
+from ptxmma.catalog.product_descriptor import of_product as of_product
 from ptxmma.matrices.matrix_descriptor import Descriptor as Descriptor
 from ptxmma.matrices.matrix_descriptor import base_offset as base_offset
 from ptxmma.matrices.suspicions import Suspicion as Suspicion

@@ -91,5 +91,6 @@ class Columns(Role):
 def _typed(context: Context, name: str) -> Known:
     """The element type of that name."""
     element = layouts.element_type(context.spec, name)
-    bits = layouts.container_bits(context.spec, name, context.variant.facts)
-    return {"element_type": name, "element": element, "bits": bits}
+    around = layouts.container(context.spec, name, context.variant.facts)
+    bits, shift = (around.bits, around.shift) if around else (element.bits, 0)
+    return {"element_type": name, "element": element, "bits": bits, "shift": shift}

@@ -29,7 +29,7 @@ def pack(operand: TensorOperand, matrix: Any, memory: Any, address: int, selecti
             here = np.broadcast_to(place.bit, codes.shape) == bit
             at = _inside(placed, Place(*(np.broadcast_to(part, codes.shape)[here] for part in place)), address, image.shape[-1])
             kept = cells[at] & np.uint32(~(mask << int(bit)) & 0xFFFFFFFF)
-            cells[at] = kept | codes[here].astype(np.uint32) << np.uint32(bit)
+            cells[at] = kept | codes[here].astype(np.uint32) << np.uint32(bit + operand.shift)
     return image
 
 
@@ -42,7 +42,7 @@ def unpack(operand: TensorOperand, memory: Any, address: int, selections: dict[s
     shape = tuple(placed.sizes[axis] for axis in placed.coordinates)
     at = _inside(placed, Place(*(np.broadcast_to(part, shape) for part in place)), address, image.shape[-1])
     width = min(placed.unit, operand.element.bits) if operand.element is not None else placed.unit
-    codes = cells[at] >> np.broadcast_to(place.bit, shape).astype(np.uint32) & np.uint32((1 << width) - 1)
+    codes = cells[at] >> np.broadcast_to(place.bit + operand.shift, shape).astype(np.uint32) & np.uint32((1 << width) - 1)
     return elements.like(_matrix(operand, codes), memory)
 
 

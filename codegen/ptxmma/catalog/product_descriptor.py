@@ -1,0 +1,32 @@
+"""The instruction descriptor of a product of ``tcgen05.mma``."""
+
+from __future__ import annotations
+
+from ptxmma.catalog.descriptor_codec import Value, codec
+from ptxmma.catalog.instruction_facts import Instruction, Missing
+
+
+def of_product(instruction: Instruction, **fields: Value) -> int:
+    """The 32 bits of the instruction descriptor of a product: its shape, its types and whether A is sparse come from the instruction.
+
+    Args:
+        instruction: a ``tcgen05.mma`` with its shape and types: ``ptxmma.instruction(opcode, m=128, n=256, …)``.
+        fields: what a product leaves open, such as ``negate_a=True``, ``b_majorness="MN"`` or ``scale_a_id=2``; 0 where left out.
+
+    Raises:
+        Missing: the instruction has no such descriptor, or does not state its shape and types.
+        TypeError, ValueError: a field that the kind does not have, or a value that is not legal.
+
+    >>> import ptxmma
+    >>> types = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
+    >>> hex(of_product(ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256, **types)))
+    '0x8400490'
+    """
+    chosen = dict(instruction.variant.chosen)
+    if not chosen:
+        raise Missing(f"{instruction.canonical} does not state what its instruction descriptor says")
+    kind = next(value for value in instruction.qualifiers.values() if value.startswith("kind::"))
+    format = codec("instruction", kind=kind, database=instruction.database)
+    own = {**chosen, "sparse": int(instruction.sparse), "scale_type": chosen.get("stype", "")}
+    known = {field.name for field in format.parameters}
+    return format.encode(**({name: value for name, value in own.items() if name in known} | fields))
