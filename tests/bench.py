@@ -25,6 +25,7 @@ import bench_commands
 import bench_explorer
 import bench_registers
 import bench_sparse
+import bench_wheels
 from ptxmma import paths
 
 _LOOKUP = "import ptxmma; ptxmma.instruction('mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32').operand('a').coords(5, 3)"
@@ -50,6 +51,7 @@ def main() -> None:
     bench_commands.main()
     bench_explorer.main()
     bench_check.main()
+    bench_wheels.main()
     _numpy()
     bench_registers.main()
     bench_sparse.main()
