@@ -27,6 +27,7 @@ from ptxmma.cli import main
 from ptxmma.ptx import lines as ptx
 from ptxmma.ptx import literals, statements
 from ptxmma.ptx.operand_values import ANYTHING
+from ptxmma.ptx.tokens import cleaned
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 D, A, B, C = "{%f0,%f1,%f2,%f3}", "{%r0,%r1,%r2,%r3}", "{%r4,%r5}", "{%f4,%f5,%f6,%f7}"
@@ -810,3 +811,35 @@ def test_every_instruction_of_the_database_is_sound(catalog: Catalog) -> None:
                 errors = [each for each in checker.check(text) if each.severity == "error"]
                 legal = target in accepted and accepted[target] <= "9.5"
                 assert bool(errors) != legal, (line, target, errors)
+
+
+_NVCC = ["\t// begin inline asm\n", "\t// end inline asm\n", "//\n", "/* ", "*/", "/", "*", '"', "\t", "wgmma.fence.sync.aligned;\n"]
+
+
+@given(st.lists(st.sampled_from(_NVCC)), st.integers(1, 40))
+def test_comments_are_blanked_out_wherever_the_text_is_cut(parts: list[str], size: int) -> None:
+    """Those that nvcc repeats, too, for which there is a shorter way: with a blank more at their end they go the long one."""
+    text = "\n".join(parts).encode()
+    usual = re.sub(rb"(//[^\n]*)\n", rb"\1 \n", text)  # as long as text where that has no such comment
+    chunks = [text[place : place + size] for place in range(0, len(text), size)]
+    clean = b"".join(clean for _, clean in cleaned(chunks))
+    assert [line.rstrip() for line in clean.split(b"\n")] == [
+        line.rstrip() for line in b"".join(clean for _, clean in cleaned([usual])).split(b"\n")
+    ]
+    assert len(clean) == len(text)
+
+
+def test_registers_of_a_block_are_visible_in_it_alone() -> None:
+    block = "{ .reg .b32 %own<4>; mov.b32 {%h0, %h1}, %own1; }"
+    used = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3},{%own0,%own1,%own2,%own3},{%r4,%r5},{%f0,%f1,%f2,%f3};"
+    body = f".reg .f32 %f<4>; .reg .b32 %r<9>; {block} {used} {{ .reg .b32 %own<4>; {used} }} {used}"
+    findings = check(f".version 8.0\n.target sm_90\n.entry k() {{ {body} }}")
+    assert findings.instructions == 3
+    assert [finding.rule for finding in findings] == ["undeclared"] * 2
+
+
+def test_notes_are_only_counted_on_demand() -> None:
+    text = ".version 8.0\n.target sm_90a\n.entry k() { wgmma.fence.aligned.sync; ldmatrix.sync; }"
+    with_notes, without = (Checker(notes=notes).check(text) for notes in (True, False))
+    assert [finding.severity for finding in with_notes] == ["note", "error"]
+    assert (without.hidden, [*without]) == (1, [finding for finding in with_notes if finding.severity == "error"])

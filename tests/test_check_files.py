@@ -117,6 +117,15 @@ def test_directories_of_git(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("git", [False, True])
+def test_a_link_that_leads_nowhere_is_counted(tmp_path: Path, git: bool) -> None:
+    if git:
+        subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    (tmp_path / "link.ptx").symlink_to("nowhere")
+    said = [f"skipped: {tmp_path / 'link.ptx'}: cannot be read: No such file or directory"]
+    assert run(tmp_path) == (0, [], [*said, "0 files, 0 instructions checked, 0 findings; 1 file skipped"])
+
+
 def test_a_directory_without_anything_to_read(tmp_path: Path) -> None:
     assert run(tmp_path) == (0, [], ["0 files, 0 instructions checked, 0 findings"])
 

@@ -288,3 +288,16 @@ def test_code_of_a_compiler(nvcc: str, tmp_path: Path) -> None:
         missed += bool(findings.findings)
         assert {finding.rule for finding in findings} <= {"missing-fence", "missing-wait"}
     assert missed >= 6
+
+
+def test_a_register_of_an_inner_scope_is_another_one() -> None:
+    """It may have the name of an accumulator that is at work; outside the scope, the name is the accumulator's."""
+    inner = "{ .reg .f32 %f<4>; add.f32 %f1, %f2, %f3; }"
+    assert reported(_FENCE, _MMA, _COMMIT, inner, _WAIT) == []
+    assert reported(_FENCE, _MMA, _COMMIT, inner, _READ, _WAIT) == [(_WAIT_MISSING, _READ)]
+
+
+@pytest.mark.parametrize("head", ["LABEL:", ".loc 1 2 3\n", "{ }", "@%p1 bra LABEL; LABEL:"])
+def test_what_precedes_an_access_does_not_hide_it(head: str) -> None:
+    body = [_FENCE, _MMA, _COMMIT, f"{head} {_READ}", _WAIT]
+    assert [rule for rule, _ in reported(*body)] == [_WAIT_MISSING]

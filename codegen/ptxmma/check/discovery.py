@@ -48,7 +48,8 @@ def _of_git(directory: str) -> list[str]:
     except OSError:
         return []
     names = (os.path.join(directory, os.fsdecode(name)) for name in done.stdout.split(b"\0") if name)
-    return [name for name in dict.fromkeys(names) if Path(name).is_file()] if done.returncode == 0 else []
+    # Git also names submodules, and files that were deleted; a link that leads nowhere is one that cannot be read.
+    return [name for name in dict.fromkeys(names) if os.path.lexists(name) and not Path(name).is_dir()] if done.returncode == 0 else []
 
 
 def _of_walk(directory: str) -> Iterator[str]:
