@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.check import check
 from ptxmma.matrices.tracing import TensorPlace, trace
 
@@ -170,6 +170,98 @@ def test_a_traced_element_lies_in_its_cell() -> None:
     [move] = trace(store, 1, 3, 5).moves
     assert move.target == TensorPlace(lane=3, column=5, access=1, low=0, width=16)
     assert (move.source.lane, move.source.register, move.source.bits) == (19, 2, "31:16")
+
+
+def test_loads_with_a_reduction_have_a_result_beside_the_columns() -> None:
+    everything = transfers("tcgen05.ld.red", "tcgen05.ld.spcompress")
+    assert (len(transfers("tcgen05.ld.red")), len(transfers("tcgen05.ld.spcompress"))) == (168, 72)
+    for each in everything:
+        assert each.extents["n"] >= (4 if each.operation == "tensor-compress" else 2)
+        if each.operation == "tensor-compress":
+            assert each.operand("cdata").registers == each.extents["n"] // 2
+            assert each.operand("mdata").registers == max(1, each.extents["n"] // 32)
+            assert each.operand("mdata").listed
+        assert ("redval" in [operand.name for operand in each.forms[0].operands]) == (".red." in each.canonical)
+    load, plain = (
+        ptxmma.instruction(f"tcgen05.ld.{text}") for text in ("red.sync.aligned.32x32b.x8.min.s32", "sync.aligned.32x32b.x8.b32")
+    )
+    assert load.operand("r").fragment().map == plain.operand("r").fragment().map
+
+
+@pytest.mark.parametrize(
+    ("modifiers", "wanted"),
+    [
+        ("min.f32", [-3.0, 2.0, 5.0, -1.0]),
+        ("max.f32", [9.0, 2.0, 5.0, 4.0]),
+        ("min.abs.f32", [3.0, 2.0, 5.0, 0.5]),
+        ("max.abs.f32", [9.0, 2.0, 5.0, 4.0]),
+        ("max.NaN.f32", [9.0, None, 5.0, 4.0]),
+        ("max.abs.NaN.f32", [9.0, None, 5.0, 4.0]),
+    ],
+)
+def test_reductions_of_floats_ignore_a_nan_unless_told(modifiers: str, wanted: list[float | None]) -> None:
+    columns = np.full((128, 512), 1e9, np.float32)
+    columns[64:68, 8:10] = np.array([[-3, 9], [np.nan, 2], [5, 5], [-1, 4]])
+    columns[67, 8:12] = [-1, 4, 0.5, 2]
+    columns[64:67, 10:12] = columns[64:67, 8:10]
+    load = ptxmma.instruction(f"tcgen05.ld.red.sync.aligned.32x32b.x4.{modifiers}")
+    moved = ptxmma.emulate(load, 64 << 16 | 8, columns)
+    expected = np.array([0x7FFFFFFF if value is None else np.float32(value).view(np.uint32) for value in wanted], np.uint32)
+    assert moved.reduced is not None
+    assert (moved.reduced[:4].view(np.uint32) == expected).all()
+    plain = ptxmma.emulate(ptxmma.instruction("tcgen05.ld.sync.aligned.32x32b.x4.b32"), 64 << 16 | 8, columns)
+    assert (np.asarray(moved.registers).view(np.uint32) == plain.registers).all()
+
+
+def test_reductions_of_integers_know_the_sign() -> None:
+    cells = np.zeros((128, 512), np.uint32)
+    cells[0, :2] = [5, 0xFFFFFFFF]
+    for modifiers, wanted in (("min.s32", -1), ("max.s32", 5), ("min.u32", 5), ("max.u32", 0xFFFFFFFF)):
+        moved = ptxmma.emulate(ptxmma.instruction(f"tcgen05.ld.red.sync.aligned.32x32b.x2.{modifiers}"), 0, cells)
+        assert moved.reduced is not None
+        assert int(moved.reduced[0]) == wanted
+
+
+def test_what_no_source_says_is_not_emulated() -> None:
+    twice = ptxmma.instruction("tcgen05.ld.red.sync.aligned.16x32bx2.x4.max.f32")
+    with pytest.raises(Missing, match="no source says whether a thread reduces the columns of one access or of both"):
+        ptxmma.emulate(twice, 0, np.zeros((128, 512), np.uint32))
+    compressed = ptxmma.instruction("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2")
+    with pytest.raises(Missing, match="no source says where their indices lie"):
+        ptxmma.emulate(compressed, 0, np.zeros((128, 512), np.uint32))
+    with pytest.raises(Missing, match="the values say which columns are kept"):
+        trace(compressed, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "wanted"),
+    [
+        ("tcgen05.ld.red.sync.aligned.32x32b.x2.max.u32 {%r0, %r1}, %r3, [%r2];", "sm_103a", []),
+        ("tcgen05.ld.red.sync.aligned.32x32b.x2.u32.max {%r0, %r1}, %r3, [%r2];", "sm_103a", ["spelling"]),
+        ("tcgen05.ld.red.sync.aligned.32x32b.max.x2.abs.f32 {%r0, %r1}, %r3, [%r2];", "sm_110f", ["spelling"]),
+        ("tcgen05.ld.red.sync.aligned.32x32b.x2.max.u32 {%r0, %r1}, %r3, [%r2];", "sm_100a", ["target"]),
+        ("tcgen05.ld.red.sync.aligned.32x32b.x2.max.abs.u32 {%r0, %r1}, %r3, [%r2];", "sm_103a", ["unknown-instruction"]),
+        ("tcgen05.ld.red.sync.aligned.32x32b.x1.max.u32 {%r0}, %r3, [%r2];", "sm_103a", ["unknown-instruction"]),
+        ("tcgen05.ld.red.sync.aligned.16x64b.x2.max.u32 {%r0, %r1}, %r3, [%r2];", "sm_103a", ["unknown-instruction"]),
+        ("tcgen05.ld.red.sync.aligned.16x32bx2.x2.min.f32 {%r0, %r1}, %r3, [%r2], 8;", "sm_103a", []),
+        ("tcgen05.ld.red.sync.aligned.16x32bx2.x2.min.f32 {%r0, %r1}, %r3, [%r2];", "sm_103a", ["operand-count"]),
+        ("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2 {%r3}, {%r0, %r1}, [%r2];", "sm_107a", []),
+        (
+            "tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.f32.b2 {%r3}, {%r0, %r1}, [%r2];",
+            "sm_107f",
+            ["target"],
+        ),
+        ("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2 %r3, {%r0, %r1}, [%r2];", "sm_107a", ["list"]),
+        (
+            "tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.NaN.f32.b2 {%r3}, {%r0, %r1}, [%r2];",
+            "sm_107a",
+            ["unknown-instruction"],
+        ),
+        ("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.abs.NaN.f32.b2 {%r3}, {%r0, %r1}, %r2, [%r2];", "sm_107a", []),
+    ],
+)
+def test_reductions_are_judged_as_assemblers_do(line: str, target: str, wanted: list[str]) -> None:
+    assert rules(line, target=target) == wanted
 
 
 def test_addresses_that_leave_the_image_are_errors() -> None:

@@ -123,6 +123,8 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "allocate",
             "shift",
             "tensor-load",
+            "tensor-reduce",
+            "tensor-compress",
             "tensor-store",
             "tensor-copy",
             "tensor-multiply",

@@ -2639,6 +2639,63 @@ export function tcgen05_ld_16x32bx2_xN_r_b16_inverse(access: number, row: number
 /**
  * Row, col of element `i` of thread `lane`.
  *
+ * R of tcgen05.ld.red 32x32b_xN, 32-bit elements, 32 rows x 128 cols.
+ * lane 0..31, i 0..127 -> row 0..31, col 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.1.
+ */
+export function tcgen05_ld_red_32x32b_xN_r_b32(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_red_32x32b_xN_r_b32`.
+ *
+ * row 0..31, col 0..127 -> lane 0..31, i 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.1.
+ */
+export function tcgen05_ld_red_32x32b_xN_r_b32_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Access, row, col of element `i` of thread `lane`.
+ *
+ * R of tcgen05.ld.red 16x32bx2_xN, 32-bit elements, 2 accesss x 16 rows x 128 cols.
+ * lane 0..31, i 0..127 -> access 0..1, row 0..15, col 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.5.
+ */
+export function tcgen05_ld_red_16x32bx2_xN_r_b32(lane: number, i: number): [access: number, row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_red_16x32bx2_xN_r_b32`.
+ *
+ * access 0..1, row 0..15, col 0..127 -> lane 0..31, i 0..127.
+ * That is the largest size, 128; a smaller one has the first of these.
+ * Source: 9.7.16.2.3.1.5.
+ */
+export function tcgen05_ld_red_16x32bx2_xN_r_b32_inverse(access: number, row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
+ * cdata of tcgen05.ld.spcompress 32x32b_xN, 32-bit elements, 32 rows x 64 cols.
+ * lane 0..31, i 0..63 -> row 0..31, col 0..63.
+ * That is the largest size, 64; a smaller one has the first of these.
+ * Source: PTX ISA 9.4, 9.7.18.8.3.
+ */
+export function tcgen05_ld_spcompress_32x32b_xN_cdata_b32(lane: number, i: number): [row: number, col: number];
+
+/**
+ * The inverse of `tcgen05_ld_spcompress_32x32b_xN_cdata_b32`.
+ *
+ * row 0..31, col 0..63 -> lane 0..31, i 0..63.
+ * That is the largest size, 64; a smaller one has the first of these.
+ * Source: PTX ISA 9.4, 9.7.18.8.3.
+ */
+export function tcgen05_ld_spcompress_32x32b_xN_cdata_b32_inverse(row: number, col: number): [lane: number, i: number];
+
+/**
+ * Row, col of element `i` of thread `lane`.
+ *
  * R of tcgen05.st 16x64b_xN, 32-bit elements, 16 rows x 256 cols.
  * lane 0..31, i 0..127 -> row 0..15, col 0..255.
  * That is the largest size, 256; a smaller one has the first of these.

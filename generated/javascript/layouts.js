@@ -1240,6 +1240,30 @@ export function tcgen05_ld_16x32bx2_xN_r_b16_inverse(access, row, col) {
   return [(access << 4) | row, col];
 }
 
+export function tcgen05_ld_red_32x32b_xN_r_b32(lane, i) {
+  return [lane, i];
+}
+
+export function tcgen05_ld_red_32x32b_xN_r_b32_inverse(row, col) {
+  return [row, col];
+}
+
+export function tcgen05_ld_red_16x32bx2_xN_r_b32(lane, i) {
+  return [lane >> 4, lane & 15, i];
+}
+
+export function tcgen05_ld_red_16x32bx2_xN_r_b32_inverse(access, row, col) {
+  return [(access << 4) | row, col];
+}
+
+export function tcgen05_ld_spcompress_32x32b_xN_cdata_b32(lane, i) {
+  return [lane, i];
+}
+
+export function tcgen05_ld_spcompress_32x32b_xN_cdata_b32_inverse(row, col) {
+  return [row, col];
+}
+
 export function tcgen05_st_16x64b_xN_r_b32(lane, i) {
   return [((lane & 1) << 3) | (lane >> 2), (i << 1) | ((lane >> 1) & 1)];
 }

@@ -32,8 +32,10 @@ _KEYWORDS = (
     "return short signed sizeof static static_assert static_cast struct switch template this thread_local throw true try "
     "typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq"
 )
+#: Functions of C and CUDA that every program has: ``using namespace ptxmma`` must not hide them.
+_FUNCTIONS = "min max abs nan"
 #: What C and C++ reserve and PTX or a spec could use as a name.
-RESERVED = frozenset(_KEYWORDS.split())
+RESERVED = frozenset([*_KEYWORDS.split(), *_FUNCTIONS.split()])
 
 
 # --- names ------------------------------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ class Legality:
         """What is wrong with an operand, by the manual and by what assemblers do otherwise."""
         if value == ANYTHING:
             return None
-        if isinstance(value, tuple) and len(value) == 1 and operand.takes_register and not operand.elements:
+        if isinstance(value, tuple) and len(value) == 1 and operand.takes_register and not (operand.elements or operand.listed):
             inside, braces = self._fault(instruction, operand, value[0], target), self._of_braces(instruction, operand, target)
             return inside if braces is None or (inside is not None and (inside.severe or not braces.severe)) else braces
         if value == NEGATED and operand.takes_register:

@@ -55,6 +55,8 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     **Load from tensor memory** ``emulate(instruction, taddr, memory, immHalfSplitoff=0)`` and **store to it** ``emulate(instruction, taddr,
     r, memory, immHalfSplitoff=0)`` give :class:`Moved`:
 
+    Loads with ``.red`` give ``reduced`` besides.
+
     - ``taddr``: the address, with the lane in its upper 16 bits and the column in the lower ones.
     - ``memory``: the cells, (lanes, columns) of 32 bits.  Where a column has 16 bits, a store clears the upper half of the cell.
 

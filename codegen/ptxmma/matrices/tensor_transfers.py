@@ -18,6 +18,7 @@ from ptxmma.matrices.operations.operation import operand_of
 from ptxmma.matrices.transfers import Moved
 
 _HALF = 16
+_CANONICAL_NAN = 0x7FFFFFFF
 
 
 def load(instruction: Instruction, tensor_address: Any, memory: Any, immediate: Any = 0) -> Moved:
@@ -26,6 +27,19 @@ def load(instruction: Instruction, tensor_address: Any, memory: Any, immediate: 
     assert target.element is not None
     codes = image[_cells(instruction, tensor_address, immediate, image)] & np.uint32((1 << target.bits) - 1)
     return Moved(instruction, registers=target.pack(elements.typed(codes.astype(elements.bits_dtype(target.element)), target.element)))
+
+
+def load_reduced(instruction: Instruction, tensor_address: Any, memory: Any) -> Moved:
+    """Load columns, and reduce those of each thread; see :func:`ptxmma.emulate`."""
+    target, qualifiers = operand_of(instruction, "fragment"), instruction.qualifiers
+    loaded = load(instruction, tensor_address, memory)
+    assert target.element is not None
+    values = target.unpack(loaded.registers)
+    values = np.abs(values) if qualifiers.get("abs") else values
+    best = {"min": np.fmin, "max": np.fmax}[qualifiers["op"]].reduce(values, axis=-1)
+    if qualifiers.get("nan"):
+        best = np.where(np.isnan(values).any(axis=-1), np.uint32(_CANONICAL_NAN).view(np.float32), best)
+    return Moved(instruction, registers=loaded.registers, reduced=best)
 
 
 def store(instruction: Instruction, tensor_address: Any, fragment: Any, memory: Any, immediate: Any = 0) -> Moved:

@@ -25,11 +25,13 @@ class Moved(msgspec.Struct, frozen=True, eq=False):
         instruction: the instruction.
         registers: those that it writes, (threads, registers); None for a store.
         memory: the image after a store, bytes; None for the others.
+        reduced: the least or greatest of the columns of each thread, (threads,) of the element type's dtype; None without a reduction.
     """
 
     instruction: Instruction
     registers: Any = None
     memory: Array | None = None
+    reduced: Array | None = None
 
 
 def load(instruction: Instruction, address: Any, memory: Any, memory_start: int = 0, stride: Any = None) -> Moved:

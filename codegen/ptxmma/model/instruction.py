@@ -24,11 +24,12 @@ Kind = Literal[
     "location", "shared-descriptor", "tensor-address", "columns", "cta-mask",
     "tensor-matrix", "tensor-accumulator", "tensor-metadata", "tensor-scales", "lookup-table",
     "instruction-descriptor", "lane-mask", "column-mask",
+    "reduction", "indices",
 ]  # fmt: skip
 #: What instructions do; ``OPERATIONS`` of :mod:`ptxmma.matrices.operations` has a class for each.
 Verb = Literal[
     "multiply", "load", "store", "transpose", "allocate", "shift",
-    "tensor-load", "tensor-store", "tensor-copy", "tensor-multiply", "synchronise",
+    "tensor-load", "tensor-reduce", "tensor-compress", "tensor-store", "tensor-copy", "tensor-multiply", "synchronise",
 ]  # fmt: skip
 
 

@@ -20,6 +20,8 @@
 #include "mma.h"
 #include "mma_sp.h"
 #include "tcgen05_ld.h"
+#include "tcgen05_ld_red.h"
+#include "tcgen05_ld_spcompress.h"
 #include "tcgen05_st.h"
 #include "wgmma.h"
 #include "wgmma_sp.h"

@@ -124,7 +124,7 @@ struct tcgen05_ld_16x32bx2_xN_r_b16 {
 
 // tcgen05.ld.sync.aligned.16x64b.x1.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x1(uint32_t (&r)[1], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x1_b32(uint32_t (&r)[1], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x1.b32 {%0}, [%1];"
@@ -138,7 +138,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x64b.x2.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x2(uint32_t (&r)[2], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x2_b32(uint32_t (&r)[2], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x2.b32 {%0, %1}, [%2];"
@@ -152,7 +152,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x64b.x4.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x4(uint32_t (&r)[4], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x4_b32(uint32_t (&r)[4], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x4.b32 {%0, %1, %2, %3}, [%4];"
@@ -166,7 +166,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x64b.x8.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x8(uint32_t (&r)[8], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x8_b32(uint32_t (&r)[8], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
@@ -180,7 +180,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x64b.x16.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x16(uint32_t (&r)[16], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x16_b32(uint32_t (&r)[16], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x16.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, [%16];"
@@ -195,7 +195,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x64b.x32.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x32(uint32_t (&r)[32], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x32_b32(uint32_t (&r)[32], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x32.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -213,7 +213,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x64b.x64.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x64(uint32_t (&r)[64], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x64_b32(uint32_t (&r)[64], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x64.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -237,7 +237,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x64b.x128.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x128(uint32_t (&r)[128], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x128_b32(uint32_t (&r)[128], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x128.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -273,7 +273,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.32x32b.x1.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x1(uint32_t (&r)[1], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x1_b32(uint32_t (&r)[1], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];"
@@ -287,7 +287,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.32x32b.x2.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x2(uint32_t (&r)[2], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x2_b32(uint32_t (&r)[2], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%0, %1}, [%2];"
@@ -301,7 +301,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.32x32b.x4.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x4(uint32_t (&r)[4], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x4_b32(uint32_t (&r)[4], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%0, %1, %2, %3}, [%4];"
@@ -315,7 +315,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.32x32b.x8.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x8(uint32_t (&r)[8], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x8_b32(uint32_t (&r)[8], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
@@ -329,7 +329,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.32x32b.x16.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x16(uint32_t (&r)[16], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x16_b32(uint32_t (&r)[16], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x16.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, [%16];"
@@ -344,7 +344,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.32x32b.x32.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x32(uint32_t (&r)[32], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x32_b32(uint32_t (&r)[32], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x32.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -362,7 +362,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.32x32b.x64.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x64(uint32_t (&r)[64], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x64_b32(uint32_t (&r)[64], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x64.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -386,7 +386,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.32x32b.x128.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x128(uint32_t (&r)[128], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x128_b32(uint32_t (&r)[128], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x128.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -422,7 +422,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x128b.x1.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x1(uint32_t (&r)[2], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x1_b32(uint32_t (&r)[2], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x1.b32 {%0, %1}, [%2];"
@@ -436,7 +436,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x128b.x2.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x2(uint32_t (&r)[4], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x2_b32(uint32_t (&r)[4], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x2.b32 {%0, %1, %2, %3}, [%4];"
@@ -450,7 +450,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x128b.x4.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x4(uint32_t (&r)[8], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x4_b32(uint32_t (&r)[8], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x4.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
@@ -464,7 +464,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x128b.x8.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x8(uint32_t (&r)[16], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x8_b32(uint32_t (&r)[16], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, [%16];"
@@ -479,7 +479,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x128b.x16.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x16(uint32_t (&r)[32], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x16_b32(uint32_t (&r)[32], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x16.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -497,7 +497,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x128b.x32.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x32(uint32_t (&r)[64], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x32_b32(uint32_t (&r)[64], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x32.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -521,7 +521,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x128b.x64.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x64(uint32_t (&r)[128], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x64_b32(uint32_t (&r)[128], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x64.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -557,7 +557,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x256b.x1.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x1(uint32_t (&r)[4], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x1_b32(uint32_t (&r)[4], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x1.b32 {%0, %1, %2, %3}, [%4];"
@@ -571,7 +571,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x256b.x2.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x2(uint32_t (&r)[8], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x2_b32(uint32_t (&r)[8], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
@@ -585,7 +585,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x256b.x4.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x4(uint32_t (&r)[16], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x4_b32(uint32_t (&r)[16], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x4.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, [%16];"
@@ -600,7 +600,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x256b.x8.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x8(uint32_t (&r)[32], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x8_b32(uint32_t (&r)[32], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -618,7 +618,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x256b.x16.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x16(uint32_t (&r)[64], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x16_b32(uint32_t (&r)[64], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x16.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -642,7 +642,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x256b.x32.b32 r, [taddr];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x32(uint32_t (&r)[128], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x32_b32(uint32_t (&r)[128], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x32.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -1232,7 +1232,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x32bx2.x1.b32 r, [taddr], immHalfSplitoff;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x1(uint32_t (&r)[1], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x1_b32(uint32_t (&r)[1], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1247,7 +1247,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x32bx2.x2.b32 r, [taddr], immHalfSplitoff;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x2(uint32_t (&r)[2], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x2_b32(uint32_t (&r)[2], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1262,7 +1262,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x32bx2.x4.b32 r, [taddr], immHalfSplitoff;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x4(uint32_t (&r)[4], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x4_b32(uint32_t (&r)[4], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1277,7 +1277,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x32bx2.x8.b32 r, [taddr], immHalfSplitoff;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x8(uint32_t (&r)[8], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x8_b32(uint32_t (&r)[8], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1292,7 +1292,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x32bx2.x16.b32 r, [taddr], immHalfSplitoff;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x16(uint32_t (&r)[16], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x16_b32(uint32_t (&r)[16], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1308,7 +1308,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x32bx2.x32.b32 r, [taddr], immHalfSplitoff;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x32(uint32_t (&r)[32], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x32_b32(uint32_t (&r)[32], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1327,7 +1327,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x32bx2.x64.b32 r, [taddr], immHalfSplitoff;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x64(uint32_t (&r)[64], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x64_b32(uint32_t (&r)[64], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1352,7 +1352,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.ld.sync.aligned.16x32bx2.x128.b32 r, [taddr], immHalfSplitoff;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x128(uint32_t (&r)[128], uint32_t taddr)
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x128_b32(uint32_t (&r)[128], uint32_t taddr)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1545,7 +1545,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
 template <int columns>
-struct tcgen05_ld<shape<16, 64, columns>, > {
+struct tcgen05_ld<shape<16, 64, columns>, b32> {
   static_assert((columns >= 1 && columns <= 2 && (columns - 1) % 1 == 0) || (columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 1 to 2 in steps of 1, or from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
   static constexpr int lanes = 16, span = 64, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_ld_16x64b_xN_r_b32>;
@@ -1557,19 +1557,19 @@ struct tcgen05_ld<shape<16, 64, columns>, > {
 
  private:
   PTXMMA_BY_N(
-    PTXMMA_N(1, tcgen05_ld_16x64b_x1)
-    PTXMMA_N(2, tcgen05_ld_16x64b_x2)
-    PTXMMA_N(4, tcgen05_ld_16x64b_x4)
-    PTXMMA_N(8, tcgen05_ld_16x64b_x8)
-    PTXMMA_N(16, tcgen05_ld_16x64b_x16)
-    PTXMMA_N(32, tcgen05_ld_16x64b_x32)
-    PTXMMA_N(64, tcgen05_ld_16x64b_x64)
-    PTXMMA_N(128, tcgen05_ld_16x64b_x128)
+    PTXMMA_N(1, tcgen05_ld_16x64b_x1_b32)
+    PTXMMA_N(2, tcgen05_ld_16x64b_x2_b32)
+    PTXMMA_N(4, tcgen05_ld_16x64b_x4_b32)
+    PTXMMA_N(8, tcgen05_ld_16x64b_x8_b32)
+    PTXMMA_N(16, tcgen05_ld_16x64b_x16_b32)
+    PTXMMA_N(32, tcgen05_ld_16x64b_x32_b32)
+    PTXMMA_N(64, tcgen05_ld_16x64b_x64_b32)
+    PTXMMA_N(128, tcgen05_ld_16x64b_x128_b32)
   )
 };
 
 template <int columns>
-struct tcgen05_ld<shape<32, 32, columns>, > {
+struct tcgen05_ld<shape<32, 32, columns>, b32> {
   static_assert((columns >= 1 && columns <= 2 && (columns - 1) % 1 == 0) || (columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 1 to 2 in steps of 1, or from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_ld_32x32b_xN_r_b32>;
@@ -1581,19 +1581,19 @@ struct tcgen05_ld<shape<32, 32, columns>, > {
 
  private:
   PTXMMA_BY_N(
-    PTXMMA_N(1, tcgen05_ld_32x32b_x1)
-    PTXMMA_N(2, tcgen05_ld_32x32b_x2)
-    PTXMMA_N(4, tcgen05_ld_32x32b_x4)
-    PTXMMA_N(8, tcgen05_ld_32x32b_x8)
-    PTXMMA_N(16, tcgen05_ld_32x32b_x16)
-    PTXMMA_N(32, tcgen05_ld_32x32b_x32)
-    PTXMMA_N(64, tcgen05_ld_32x32b_x64)
-    PTXMMA_N(128, tcgen05_ld_32x32b_x128)
+    PTXMMA_N(1, tcgen05_ld_32x32b_x1_b32)
+    PTXMMA_N(2, tcgen05_ld_32x32b_x2_b32)
+    PTXMMA_N(4, tcgen05_ld_32x32b_x4_b32)
+    PTXMMA_N(8, tcgen05_ld_32x32b_x8_b32)
+    PTXMMA_N(16, tcgen05_ld_32x32b_x16_b32)
+    PTXMMA_N(32, tcgen05_ld_32x32b_x32_b32)
+    PTXMMA_N(64, tcgen05_ld_32x32b_x64_b32)
+    PTXMMA_N(128, tcgen05_ld_32x32b_x128_b32)
   )
 };
 
 template <int columns>
-struct tcgen05_ld<shape<16, 128, columns>, > {
+struct tcgen05_ld<shape<16, 128, columns>, b32> {
   static_assert((columns >= 1 && columns <= 2 && (columns - 1) % 1 == 0) || (columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 64 && (columns - 64) % 64 == 0), "ptxmma: N is from 1 to 2 in steps of 1, or from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 64 in steps of 64");
   static constexpr int lanes = 16, span = 128, n = columns;
   using r = fragment<b32, uint32_t, columns * 2, columns * 2, layout::tcgen05_ld_16x128b_xN_r_b32>;
@@ -1605,18 +1605,18 @@ struct tcgen05_ld<shape<16, 128, columns>, > {
 
  private:
   PTXMMA_BY_N(
-    PTXMMA_N(1, tcgen05_ld_16x128b_x1)
-    PTXMMA_N(2, tcgen05_ld_16x128b_x2)
-    PTXMMA_N(4, tcgen05_ld_16x128b_x4)
-    PTXMMA_N(8, tcgen05_ld_16x128b_x8)
-    PTXMMA_N(16, tcgen05_ld_16x128b_x16)
-    PTXMMA_N(32, tcgen05_ld_16x128b_x32)
-    PTXMMA_N(64, tcgen05_ld_16x128b_x64)
+    PTXMMA_N(1, tcgen05_ld_16x128b_x1_b32)
+    PTXMMA_N(2, tcgen05_ld_16x128b_x2_b32)
+    PTXMMA_N(4, tcgen05_ld_16x128b_x4_b32)
+    PTXMMA_N(8, tcgen05_ld_16x128b_x8_b32)
+    PTXMMA_N(16, tcgen05_ld_16x128b_x16_b32)
+    PTXMMA_N(32, tcgen05_ld_16x128b_x32_b32)
+    PTXMMA_N(64, tcgen05_ld_16x128b_x64_b32)
   )
 };
 
 template <int columns>
-struct tcgen05_ld<shape<16, 256, columns>, > {
+struct tcgen05_ld<shape<16, 256, columns>, b32> {
   static_assert((columns >= 1 && columns <= 2 && (columns - 1) % 1 == 0) || (columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0), "ptxmma: N is from 1 to 2 in steps of 1, or from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16");
   static constexpr int lanes = 16, span = 256, n = columns;
   using r = fragment<b32, uint32_t, columns * 4, columns * 4, layout::tcgen05_ld_16x256b_xN_r_b32>;
@@ -1628,12 +1628,12 @@ struct tcgen05_ld<shape<16, 256, columns>, > {
 
  private:
   PTXMMA_BY_N(
-    PTXMMA_N(1, tcgen05_ld_16x256b_x1)
-    PTXMMA_N(2, tcgen05_ld_16x256b_x2)
-    PTXMMA_N(4, tcgen05_ld_16x256b_x4)
-    PTXMMA_N(8, tcgen05_ld_16x256b_x8)
-    PTXMMA_N(16, tcgen05_ld_16x256b_x16)
-    PTXMMA_N(32, tcgen05_ld_16x256b_x32)
+    PTXMMA_N(1, tcgen05_ld_16x256b_x1_b32)
+    PTXMMA_N(2, tcgen05_ld_16x256b_x2_b32)
+    PTXMMA_N(4, tcgen05_ld_16x256b_x4_b32)
+    PTXMMA_N(8, tcgen05_ld_16x256b_x8_b32)
+    PTXMMA_N(16, tcgen05_ld_16x256b_x16_b32)
+    PTXMMA_N(32, tcgen05_ld_16x256b_x32_b32)
   )
 };
 
@@ -1731,7 +1731,7 @@ struct tcgen05_ld<shape<16, 256, columns>, b16> {
 };
 
 template <int columns>
-struct tcgen05_ld<shape<16, 32, columns>, > {
+struct tcgen05_ld<shape<16, 32, columns>, b32> {
   static_assert((columns >= 1 && columns <= 2 && (columns - 1) % 1 == 0) || (columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 1 to 2 in steps of 1, or from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_ld_16x32bx2_xN_r_b32>;
@@ -1743,14 +1743,14 @@ struct tcgen05_ld<shape<16, 32, columns>, > {
 
  private:
   PTXMMA_BY_N(
-    PTXMMA_N(1, tcgen05_ld_16x32bx2_x1)
-    PTXMMA_N(2, tcgen05_ld_16x32bx2_x2)
-    PTXMMA_N(4, tcgen05_ld_16x32bx2_x4)
-    PTXMMA_N(8, tcgen05_ld_16x32bx2_x8)
-    PTXMMA_N(16, tcgen05_ld_16x32bx2_x16)
-    PTXMMA_N(32, tcgen05_ld_16x32bx2_x32)
-    PTXMMA_N(64, tcgen05_ld_16x32bx2_x64)
-    PTXMMA_N(128, tcgen05_ld_16x32bx2_x128)
+    PTXMMA_N(1, tcgen05_ld_16x32bx2_x1_b32)
+    PTXMMA_N(2, tcgen05_ld_16x32bx2_x2_b32)
+    PTXMMA_N(4, tcgen05_ld_16x32bx2_x4_b32)
+    PTXMMA_N(8, tcgen05_ld_16x32bx2_x8_b32)
+    PTXMMA_N(16, tcgen05_ld_16x32bx2_x16_b32)
+    PTXMMA_N(32, tcgen05_ld_16x32bx2_x32_b32)
+    PTXMMA_N(64, tcgen05_ld_16x32bx2_x64_b32)
+    PTXMMA_N(128, tcgen05_ld_16x32bx2_x128_b32)
   )
 };
 

@@ -124,7 +124,7 @@ struct tcgen05_st_16x32bx2_xN_r_b16 {
 
 // tcgen05.st.sync.aligned.16x64b.x1.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x1(uint32_t taddr, const uint32_t (&r)[1])
+PTXMMA_FUNCTION tcgen05_st_16x64b_x1_b32(uint32_t taddr, const uint32_t (&r)[1])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x1.b32 [%0], {%1};" :
@@ -137,7 +137,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x64b.x2.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x2(uint32_t taddr, const uint32_t (&r)[2])
+PTXMMA_FUNCTION tcgen05_st_16x64b_x2_b32(uint32_t taddr, const uint32_t (&r)[2])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x2.b32 [%0], {%1, %2};" :
@@ -150,7 +150,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x64b.x4.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x4(uint32_t taddr, const uint32_t (&r)[4])
+PTXMMA_FUNCTION tcgen05_st_16x64b_x4_b32(uint32_t taddr, const uint32_t (&r)[4])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x4.b32 [%0], {%1, %2, %3, %4};" :
@@ -163,7 +163,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x64b.x8.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x8(uint32_t taddr, const uint32_t (&r)[8])
+PTXMMA_FUNCTION tcgen05_st_16x64b_x8_b32(uint32_t taddr, const uint32_t (&r)[8])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
@@ -177,7 +177,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x64b.x16.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x16(uint32_t taddr, const uint32_t (&r)[16])
+PTXMMA_FUNCTION tcgen05_st_16x64b_x16_b32(uint32_t taddr, const uint32_t (&r)[16])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
@@ -192,7 +192,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x64b.x32.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x32(uint32_t taddr, const uint32_t (&r)[32])
+PTXMMA_FUNCTION tcgen05_st_16x64b_x32_b32(uint32_t taddr, const uint32_t (&r)[32])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -210,7 +210,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x64b.x64.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x64(uint32_t taddr, const uint32_t (&r)[64])
+PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b32(uint32_t taddr, const uint32_t (&r)[64])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x64.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -234,7 +234,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x64b.x128.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x128(uint32_t taddr, const uint32_t (&r)[128])
+PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b32(uint32_t taddr, const uint32_t (&r)[128])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x128.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -270,7 +270,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.32x32b.x1.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x1(uint32_t taddr, const uint32_t (&r)[1])
+PTXMMA_FUNCTION tcgen05_st_32x32b_x1_b32(uint32_t taddr, const uint32_t (&r)[1])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" :
@@ -283,7 +283,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.32x32b.x2.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x2(uint32_t taddr, const uint32_t (&r)[2])
+PTXMMA_FUNCTION tcgen05_st_32x32b_x2_b32(uint32_t taddr, const uint32_t (&r)[2])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x2.b32 [%0], {%1, %2};" :
@@ -296,7 +296,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.32x32b.x4.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x4(uint32_t taddr, const uint32_t (&r)[4])
+PTXMMA_FUNCTION tcgen05_st_32x32b_x4_b32(uint32_t taddr, const uint32_t (&r)[4])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x4.b32 [%0], {%1, %2, %3, %4};" :
@@ -309,7 +309,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.32x32b.x8.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x8(uint32_t taddr, const uint32_t (&r)[8])
+PTXMMA_FUNCTION tcgen05_st_32x32b_x8_b32(uint32_t taddr, const uint32_t (&r)[8])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
@@ -323,7 +323,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.32x32b.x16.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x16(uint32_t taddr, const uint32_t (&r)[16])
+PTXMMA_FUNCTION tcgen05_st_32x32b_x16_b32(uint32_t taddr, const uint32_t (&r)[16])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
@@ -338,7 +338,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.32x32b.x32.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x32(uint32_t taddr, const uint32_t (&r)[32])
+PTXMMA_FUNCTION tcgen05_st_32x32b_x32_b32(uint32_t taddr, const uint32_t (&r)[32])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -356,7 +356,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.32x32b.x64.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x64(uint32_t taddr, const uint32_t (&r)[64])
+PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b32(uint32_t taddr, const uint32_t (&r)[64])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x64.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -380,7 +380,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.32x32b.x128.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x128(uint32_t taddr, const uint32_t (&r)[128])
+PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b32(uint32_t taddr, const uint32_t (&r)[128])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x128.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -416,7 +416,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x128b.x1.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x1(uint32_t taddr, const uint32_t (&r)[2])
+PTXMMA_FUNCTION tcgen05_st_16x128b_x1_b32(uint32_t taddr, const uint32_t (&r)[2])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x1.b32 [%0], {%1, %2};" :
@@ -429,7 +429,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x128b.x2.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x2(uint32_t taddr, const uint32_t (&r)[4])
+PTXMMA_FUNCTION tcgen05_st_16x128b_x2_b32(uint32_t taddr, const uint32_t (&r)[4])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x2.b32 [%0], {%1, %2, %3, %4};" :
@@ -442,7 +442,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x128b.x4.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x4(uint32_t taddr, const uint32_t (&r)[8])
+PTXMMA_FUNCTION tcgen05_st_16x128b_x4_b32(uint32_t taddr, const uint32_t (&r)[8])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x4.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
@@ -456,7 +456,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x128b.x8.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x8(uint32_t taddr, const uint32_t (&r)[16])
+PTXMMA_FUNCTION tcgen05_st_16x128b_x8_b32(uint32_t taddr, const uint32_t (&r)[16])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
@@ -471,7 +471,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x128b.x16.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x16(uint32_t taddr, const uint32_t (&r)[32])
+PTXMMA_FUNCTION tcgen05_st_16x128b_x16_b32(uint32_t taddr, const uint32_t (&r)[32])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -489,7 +489,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x128b.x32.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x32(uint32_t taddr, const uint32_t (&r)[64])
+PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b32(uint32_t taddr, const uint32_t (&r)[64])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -513,7 +513,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x128b.x64.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x64(uint32_t taddr, const uint32_t (&r)[128])
+PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b32(uint32_t taddr, const uint32_t (&r)[128])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x64.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -549,7 +549,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x256b.x1.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x1(uint32_t taddr, const uint32_t (&r)[4])
+PTXMMA_FUNCTION tcgen05_st_16x256b_x1_b32(uint32_t taddr, const uint32_t (&r)[4])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x1.b32 [%0], {%1, %2, %3, %4};" :
@@ -562,7 +562,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x256b.x2.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x2(uint32_t taddr, const uint32_t (&r)[8])
+PTXMMA_FUNCTION tcgen05_st_16x256b_x2_b32(uint32_t taddr, const uint32_t (&r)[8])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x2.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
@@ -576,7 +576,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x256b.x4.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x4(uint32_t taddr, const uint32_t (&r)[16])
+PTXMMA_FUNCTION tcgen05_st_16x256b_x4_b32(uint32_t taddr, const uint32_t (&r)[16])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x4.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
@@ -591,7 +591,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x256b.x8.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x8(uint32_t taddr, const uint32_t (&r)[32])
+PTXMMA_FUNCTION tcgen05_st_16x256b_x8_b32(uint32_t taddr, const uint32_t (&r)[32])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -609,7 +609,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x256b.x16.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x16(uint32_t taddr, const uint32_t (&r)[64])
+PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b32(uint32_t taddr, const uint32_t (&r)[64])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -633,7 +633,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x256b.x32.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x32(uint32_t taddr, const uint32_t (&r)[128])
+PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b32(uint32_t taddr, const uint32_t (&r)[128])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -1214,7 +1214,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x32bx2.x1.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x1(uint32_t taddr, const uint32_t (&r)[1])
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x1_b32(uint32_t taddr, const uint32_t (&r)[1])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1228,7 +1228,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x32bx2.x2.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x2(uint32_t taddr, const uint32_t (&r)[2])
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x2_b32(uint32_t taddr, const uint32_t (&r)[2])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1242,7 +1242,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x32bx2.x4.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x4(uint32_t taddr, const uint32_t (&r)[4])
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x4_b32(uint32_t taddr, const uint32_t (&r)[4])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1256,7 +1256,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x32bx2.x8.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x8(uint32_t taddr, const uint32_t (&r)[8])
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x8_b32(uint32_t taddr, const uint32_t (&r)[8])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1271,7 +1271,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x32bx2.x16.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x16(uint32_t taddr, const uint32_t (&r)[16])
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x16_b32(uint32_t taddr, const uint32_t (&r)[16])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1287,7 +1287,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x32bx2.x32.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x32(uint32_t taddr, const uint32_t (&r)[32])
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x32_b32(uint32_t taddr, const uint32_t (&r)[32])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1306,7 +1306,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x32bx2.x64.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64(uint32_t taddr, const uint32_t (&r)[64])
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b32(uint32_t taddr, const uint32_t (&r)[64])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1331,7 +1331,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.st.sync.aligned.16x32bx2.x128.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
 template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128(uint32_t taddr, const uint32_t (&r)[128])
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b32(uint32_t taddr, const uint32_t (&r)[128])
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
@@ -1521,7 +1521,7 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
 template <int columns>
-struct tcgen05_st<shape<16, 64, columns>, > {
+struct tcgen05_st<shape<16, 64, columns>, b32> {
   static_assert((columns >= 1 && columns <= 2 && (columns - 1) % 1 == 0) || (columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 1 to 2 in steps of 1, or from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
   static constexpr int lanes = 16, span = 64, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_st_16x64b_xN_r_b32>;
@@ -1533,19 +1533,19 @@ struct tcgen05_st<shape<16, 64, columns>, > {
 
  private:
   PTXMMA_BY_N(
-    PTXMMA_N(1, tcgen05_st_16x64b_x1)
-    PTXMMA_N(2, tcgen05_st_16x64b_x2)
-    PTXMMA_N(4, tcgen05_st_16x64b_x4)
-    PTXMMA_N(8, tcgen05_st_16x64b_x8)
-    PTXMMA_N(16, tcgen05_st_16x64b_x16)
-    PTXMMA_N(32, tcgen05_st_16x64b_x32)
-    PTXMMA_N(64, tcgen05_st_16x64b_x64)
-    PTXMMA_N(128, tcgen05_st_16x64b_x128)
+    PTXMMA_N(1, tcgen05_st_16x64b_x1_b32)
+    PTXMMA_N(2, tcgen05_st_16x64b_x2_b32)
+    PTXMMA_N(4, tcgen05_st_16x64b_x4_b32)
+    PTXMMA_N(8, tcgen05_st_16x64b_x8_b32)
+    PTXMMA_N(16, tcgen05_st_16x64b_x16_b32)
+    PTXMMA_N(32, tcgen05_st_16x64b_x32_b32)
+    PTXMMA_N(64, tcgen05_st_16x64b_x64_b32)
+    PTXMMA_N(128, tcgen05_st_16x64b_x128_b32)
   )
 };
 
 template <int columns>
-struct tcgen05_st<shape<32, 32, columns>, > {
+struct tcgen05_st<shape<32, 32, columns>, b32> {
   static_assert((columns >= 1 && columns <= 2 && (columns - 1) % 1 == 0) || (columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 1 to 2 in steps of 1, or from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_st_32x32b_xN_r_b32>;
@@ -1557,19 +1557,19 @@ struct tcgen05_st<shape<32, 32, columns>, > {
 
  private:
   PTXMMA_BY_N(
-    PTXMMA_N(1, tcgen05_st_32x32b_x1)
-    PTXMMA_N(2, tcgen05_st_32x32b_x2)
-    PTXMMA_N(4, tcgen05_st_32x32b_x4)
-    PTXMMA_N(8, tcgen05_st_32x32b_x8)
-    PTXMMA_N(16, tcgen05_st_32x32b_x16)
-    PTXMMA_N(32, tcgen05_st_32x32b_x32)
-    PTXMMA_N(64, tcgen05_st_32x32b_x64)
-    PTXMMA_N(128, tcgen05_st_32x32b_x128)
+    PTXMMA_N(1, tcgen05_st_32x32b_x1_b32)
+    PTXMMA_N(2, tcgen05_st_32x32b_x2_b32)
+    PTXMMA_N(4, tcgen05_st_32x32b_x4_b32)
+    PTXMMA_N(8, tcgen05_st_32x32b_x8_b32)
+    PTXMMA_N(16, tcgen05_st_32x32b_x16_b32)
+    PTXMMA_N(32, tcgen05_st_32x32b_x32_b32)
+    PTXMMA_N(64, tcgen05_st_32x32b_x64_b32)
+    PTXMMA_N(128, tcgen05_st_32x32b_x128_b32)
   )
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 128, columns>, > {
+struct tcgen05_st<shape<16, 128, columns>, b32> {
   static_assert((columns >= 1 && columns <= 2 && (columns - 1) % 1 == 0) || (columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 64 && (columns - 64) % 64 == 0), "ptxmma: N is from 1 to 2 in steps of 1, or from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 64 in steps of 64");
   static constexpr int lanes = 16, span = 128, n = columns;
   using r = fragment<b32, uint32_t, columns * 2, columns * 2, layout::tcgen05_st_16x128b_xN_r_b32>;
@@ -1581,18 +1581,18 @@ struct tcgen05_st<shape<16, 128, columns>, > {
 
  private:
   PTXMMA_BY_N(
-    PTXMMA_N(1, tcgen05_st_16x128b_x1)
-    PTXMMA_N(2, tcgen05_st_16x128b_x2)
-    PTXMMA_N(4, tcgen05_st_16x128b_x4)
-    PTXMMA_N(8, tcgen05_st_16x128b_x8)
-    PTXMMA_N(16, tcgen05_st_16x128b_x16)
-    PTXMMA_N(32, tcgen05_st_16x128b_x32)
-    PTXMMA_N(64, tcgen05_st_16x128b_x64)
+    PTXMMA_N(1, tcgen05_st_16x128b_x1_b32)
+    PTXMMA_N(2, tcgen05_st_16x128b_x2_b32)
+    PTXMMA_N(4, tcgen05_st_16x128b_x4_b32)
+    PTXMMA_N(8, tcgen05_st_16x128b_x8_b32)
+    PTXMMA_N(16, tcgen05_st_16x128b_x16_b32)
+    PTXMMA_N(32, tcgen05_st_16x128b_x32_b32)
+    PTXMMA_N(64, tcgen05_st_16x128b_x64_b32)
   )
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 256, columns>, > {
+struct tcgen05_st<shape<16, 256, columns>, b32> {
   static_assert((columns >= 1 && columns <= 2 && (columns - 1) % 1 == 0) || (columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0), "ptxmma: N is from 1 to 2 in steps of 1, or from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16");
   static constexpr int lanes = 16, span = 256, n = columns;
   using r = fragment<b32, uint32_t, columns * 4, columns * 4, layout::tcgen05_st_16x256b_xN_r_b32>;
@@ -1604,12 +1604,12 @@ struct tcgen05_st<shape<16, 256, columns>, > {
 
  private:
   PTXMMA_BY_N(
-    PTXMMA_N(1, tcgen05_st_16x256b_x1)
-    PTXMMA_N(2, tcgen05_st_16x256b_x2)
-    PTXMMA_N(4, tcgen05_st_16x256b_x4)
-    PTXMMA_N(8, tcgen05_st_16x256b_x8)
-    PTXMMA_N(16, tcgen05_st_16x256b_x16)
-    PTXMMA_N(32, tcgen05_st_16x256b_x32)
+    PTXMMA_N(1, tcgen05_st_16x256b_x1_b32)
+    PTXMMA_N(2, tcgen05_st_16x256b_x2_b32)
+    PTXMMA_N(4, tcgen05_st_16x256b_x4_b32)
+    PTXMMA_N(8, tcgen05_st_16x256b_x8_b32)
+    PTXMMA_N(16, tcgen05_st_16x256b_x16_b32)
+    PTXMMA_N(32, tcgen05_st_16x256b_x32_b32)
   )
 };
 
@@ -1707,7 +1707,7 @@ struct tcgen05_st<shape<16, 256, columns>, b16> {
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 32, columns>, > {
+struct tcgen05_st<shape<16, 32, columns>, b32> {
   static_assert((columns >= 1 && columns <= 2 && (columns - 1) % 1 == 0) || (columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 1 to 2 in steps of 1, or from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_st_16x32bx2_xN_r_b32>;
@@ -1719,14 +1719,14 @@ struct tcgen05_st<shape<16, 32, columns>, > {
 
  private:
   PTXMMA_BY_N(
-    PTXMMA_N(1, tcgen05_st_16x32bx2_x1)
-    PTXMMA_N(2, tcgen05_st_16x32bx2_x2)
-    PTXMMA_N(4, tcgen05_st_16x32bx2_x4)
-    PTXMMA_N(8, tcgen05_st_16x32bx2_x8)
-    PTXMMA_N(16, tcgen05_st_16x32bx2_x16)
-    PTXMMA_N(32, tcgen05_st_16x32bx2_x32)
-    PTXMMA_N(64, tcgen05_st_16x32bx2_x64)
-    PTXMMA_N(128, tcgen05_st_16x32bx2_x128)
+    PTXMMA_N(1, tcgen05_st_16x32bx2_x1_b32)
+    PTXMMA_N(2, tcgen05_st_16x32bx2_x2_b32)
+    PTXMMA_N(4, tcgen05_st_16x32bx2_x4_b32)
+    PTXMMA_N(8, tcgen05_st_16x32bx2_x8_b32)
+    PTXMMA_N(16, tcgen05_st_16x32bx2_x16_b32)
+    PTXMMA_N(32, tcgen05_st_16x32bx2_x32_b32)
+    PTXMMA_N(64, tcgen05_st_16x32bx2_x64_b32)
+    PTXMMA_N(128, tcgen05_st_16x32bx2_x128_b32)
   )
 };
 

@@ -28,8 +28,9 @@
 #define PTXMMA_TARGETS_SM_107F UINT64_C(0x300000)
 #define PTXMMA_TARGETS_SM_120A_SM_121A UINT64_C(0x48000000)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A UINT64_C(0x49249000)
-#define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A UINT64_C(0x1249000)
+#define PTXMMA_TARGETS_SM_101F_SM_103F UINT64_C(0x1b6c000)
 #define PTXMMA_TARGETS_SM_107A UINT64_C(0x200000)
+#define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A UINT64_C(0x1249000)
 #define PTXMMA_TARGETS_SM_90A UINT64_C(0x200)
 #define PTXMMA_TARGETS_SM_72 UINT64_C(0x7ffffffe)
 
@@ -55,6 +56,12 @@
 #define PTXMMA_FAMILY_tcgen05_ld "tcgen05.ld"
 #define PTXMMA_EXTENTS_tcgen05_ld "lanes span n"
 #define PTXMMA_TYPES_tcgen05_ld "element"
+#define PTXMMA_FAMILY_tcgen05_ld_red "tcgen05.ld.red"
+#define PTXMMA_EXTENTS_tcgen05_ld_red "lanes span n"
+#define PTXMMA_TYPES_tcgen05_ld_red "type"
+#define PTXMMA_FAMILY_tcgen05_ld_spcompress "tcgen05.ld.spcompress"
+#define PTXMMA_EXTENTS_tcgen05_ld_spcompress "lanes span n"
+#define PTXMMA_TYPES_tcgen05_ld_spcompress "type"
 #define PTXMMA_FAMILY_tcgen05_management "tcgen05.management"
 #define PTXMMA_EXTENTS_tcgen05_management ""
 #define PTXMMA_TYPES_tcgen05_management ""
@@ -96,6 +103,8 @@ typedef enum ptxmma_variant {
 #include "variants/mma_sp.def"
 #include "variants/tcgen05_cp.def"
 #include "variants/tcgen05_ld.def"
+#include "variants/tcgen05_ld_red.def"
+#include "variants/tcgen05_ld_spcompress.def"
 #include "variants/tcgen05_management.def"
 #include "variants/tcgen05_mma.def"
 #include "variants/tcgen05_mma_sp.def"
@@ -144,6 +153,8 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
 #include "variants/mma_sp.def"
 #include "variants/tcgen05_cp.def"
 #include "variants/tcgen05_ld.def"
+#include "variants/tcgen05_ld_red.def"
+#include "variants/tcgen05_ld_spcompress.def"
 #include "variants/tcgen05_management.def"
 #include "variants/tcgen05_mma.def"
 #include "variants/tcgen05_mma_sp.def"

@@ -10,6 +10,8 @@ No module here imports anything, another of these included: import the one you n
 * ``ptxmma_layouts.mma``: Layouts of mma: which thread holds which element.
 * ``ptxmma_layouts.mma_sp``: Layouts of mma.sp: which thread holds which element.
 * ``ptxmma_layouts.tcgen05_ld``: Layouts of tcgen05.ld: which thread holds which element.
+* ``ptxmma_layouts.tcgen05_ld_red``: Layouts of tcgen05.ld.red: which thread holds which element.
+* ``ptxmma_layouts.tcgen05_ld_spcompress``: Layouts of tcgen05.ld.spcompress: which thread holds which element.
 * ``ptxmma_layouts.tcgen05_st``: Layouts of tcgen05.st: which thread holds which element.
 * ``ptxmma_layouts.wgmma``: Layouts of wgmma: which thread holds which element.
 * ``ptxmma_layouts.wgmma_sp``: Layouts of wgmma.sp: which thread holds which element.

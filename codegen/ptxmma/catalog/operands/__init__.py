@@ -13,6 +13,7 @@ from ptxmma.catalog.operands.memory_role import Address, Descriptor, Location, S
 from ptxmma.catalog.operands.metadata_role import MetadataWord, Selector
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.predicate_role import Predicate
+from ptxmma.catalog.operands.reduction_role import Indices, Reduction
 from ptxmma.catalog.operands.role import Context, Known, Parameter, Role, register, register_type, vector
 from ptxmma.catalog.operands.scale_role import ByteId, ScaleData, ThreadId
 from ptxmma.catalog.operands.tensor_memory_role import (
@@ -63,6 +64,8 @@ ROLES: dict[Kind, Role] = {
     "instruction-descriptor": InstructionDescriptor(),
     "lane-mask": LaneMask(),
     "column-mask": ColumnMask(),
+    "reduction": Reduction(),
+    "indices": Indices(),
 }
 
 

@@ -37,6 +37,7 @@ class Operand(Placement, frozen=True, kw_only=True):
         immediates: the legal immediate values, a range where they are many; None where no immediate is admitted.
         meanings: what immediates mean, e.g. ``{"K": 0, "MN": 1}``.
         bracketed: whether PTX has it in brackets: it is an address.
+        braced: whether it is a list even of one register, although it holds no elements.
         single: whether it is one register without braces, although it holds elements.
         takes_register: whether a register is admitted.
         default: the value that wrappers assume for an immediate; None where it must be given.
@@ -70,6 +71,7 @@ class Operand(Placement, frozen=True, kw_only=True):
     immediates: Sequence[int] | None = None
     meanings: dict[str, int] = msgspec.field(default_factory=dict)
     bracketed: bool = False
+    braced: bool = False
     single: bool = False
     takes_register: bool = True
     default: int | None = None
@@ -92,7 +94,7 @@ class Operand(Placement, frozen=True, kw_only=True):
     @property
     def listed(self) -> bool:
         """Whether PTX has it as a list of registers in braces."""
-        return (bool(self.elements) or self.registers > 1) and not self.single
+        return (bool(self.elements) or self.registers > 1 or self.braced) and not self.single
 
     @property
     def elements_per_register(self) -> int:

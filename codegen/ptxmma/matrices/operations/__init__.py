@@ -8,7 +8,7 @@ from ptxmma.matrices.operations.load_operation import Load
 from ptxmma.matrices.operations.multiply_operation import Multiply
 from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.operations.store_operation import Store
-from ptxmma.matrices.operations.tensor_transfer_operation import TensorLoad, TensorStore
+from ptxmma.matrices.operations.tensor_transfer_operation import TensorCompress, TensorLoad, TensorReduce, TensorStore
 from ptxmma.matrices.operations.transpose_operation import Transpose
 
 __all__ = ["OPERATIONS", "Operation", "operation"]
@@ -24,6 +24,8 @@ OPERATIONS: dict[str, Operation] = {
     "tensor-copy": TensorCopy(),
     "tensor-multiply": TensorMultiply(),
     "tensor-load": TensorLoad(),
+    "tensor-reduce": TensorReduce(),
+    "tensor-compress": TensorCompress(),
     "tensor-store": TensorStore(),
     "synchronise": Synchronise(),
 }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
-from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.operations.operation import (
     Move,
@@ -78,6 +78,63 @@ class TensorLoad(TensorTransfer):
         from ptxmma.matrices import tensor_transfers
 
         return tensor_transfers.load
+
+
+class TensorReduce(TensorLoad):
+    """Loads from tensor memory, and the least or greatest of the columns of each thread."""
+
+    verb = "loads from tensor memory with a reduction"
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """A load with a register for the result."""
+        yield from super().lacks(entry)
+        yield from lacks_operands(entry, self.verb, "reduction", "write")
+
+    def statement(self, instruction: Instruction) -> str:
+        """The elements, and what is reduced."""
+        fragment, result = self.traced(instruction), operand_of(instruction, "reduction")
+        return f"{super().statement(instruction)}; {result.name} = the least or greatest {fragment.name} of the thread"
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:
+        """Works on arrays.
+
+        Raises:
+            Missing: a lane has two accesses, and no source says which of them a thread reduces.
+        """
+        from ptxmma.matrices import tensor_transfers
+
+        if len(self.traced(instruction).axes) > len(_CELL):
+            raise Missing(f"{instruction.canonical}: no source says whether a thread reduces the columns of one access or of both")
+        return tensor_transfers.load_reduced
+
+
+class TensorCompress(Operation):
+    """Loads two of each four columns of tensor memory, and says which."""
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """The kept columns, their indices, and the address."""
+        for kind, access in (("fragment", "write"), ("indices", "write"), ("tensor-address", "read")):
+            yield from lacks_operands(entry, "compresses tensor memory", kind, access)
+
+    def statement(self, instruction: Instruction) -> str:
+        """What is kept."""
+        kept, indices = operand_of(instruction, "fragment"), operand_of(instruction, "indices")
+        return f"{kept.name} = the two least or greatest of each four columns; {indices.name} = their places among the four"
+
+    def emulator(self, instruction: Instruction) -> NoReturn:
+        """Refuses: no source says where the indices lie."""
+        self._refuse(instruction)
+
+    def traced(self, instruction: Instruction) -> NoReturn:
+        """Refuses: the columns that are kept depend on the values."""
+        self._refuse(instruction)
+
+    def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> NoReturn:  # noqa: ARG002  # none is read
+        """Refuses: the columns that are kept depend on the values."""
+        self._refuse(instruction)
+
+    def _refuse(self, instruction: Instruction) -> NoReturn:
+        raise Missing(f"{instruction.canonical}: the values say which columns are kept, and no source says where their indices lie")
 
 
 class TensorStore(TensorTransfer):

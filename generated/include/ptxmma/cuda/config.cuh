@@ -283,6 +283,22 @@
 #endif
 
 #if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8 0
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1209)
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8 0
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.8: compile with CUDA 12.9 or newer")
+#elif (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8 0
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_101f or sm_103f: compile with -gencode arch=compute_101f,code=sm_101f"); }
+#else
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8 0
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_101f or sm_103f: compile with -gencode arch=compute_101f,code=sm_101f")
+#endif
+
+#if !defined(__CUDA_ARCH__)
 #define PTXMMA_SM_107A_PTX_9_4 0
 #define PTXMMA_SM_107A_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #elif !(PTXMMA_TOOLKIT >= 1304)
@@ -814,6 +830,7 @@ struct b8;
 struct b16;
 struct b32;
 struct b8x16;
+struct u32;
 struct s32;
 struct x1;
 struct x2;
@@ -843,6 +860,10 @@ struct rp;
 struct satfinite;
 struct xor_;
 struct and_;
+struct min_;
+struct nan_;
+struct abs_;
+struct max_;
 struct global;
 
 // Options of calls: tags after the operands.
@@ -918,13 +939,31 @@ template <class... Parts>
 struct tcgen05_ld {
   static_assert(detail::never<Parts...>::value, 
                 "ptxmma: no tcgen05_ld has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 128, columns> shape<16, 256, columns> shape<16, 32, columns> shape<16, 64, columns> shape<32, 32, columns>; b16");
+                "legal, place by place: shape<16, 128, columns> shape<16, 256, columns> shape<16, 32, columns> shape<16, 64, columns> shape<32, 32, columns>; b16 b32");
+};
+template <class... Parts>
+struct tcgen05_ld_red {
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no tcgen05_ld_red has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<16, 32, columns> shape<32, 32, columns>; f32 s32 u32; max_ min_; abs_ nan_; nan_");
+};
+template <class... Parts>
+struct tcgen05_ld_spcompress {
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no tcgen05_ld_spcompress has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<32, 32, columns>; f32; max_ min_; abs_");
+};
+template <class... Parts>
+struct tcgen05_ld_red_spcompress {
+  static_assert(detail::never<Parts...>::value, 
+                "ptxmma: no tcgen05_ld_red_spcompress has this shape, these types and qualifiers in this order, or its header is not included; "
+                "legal, place by place: shape<32, 32, columns>; f32; max_ min_; abs_ nan_; nan_");
 };
 template <class... Parts>
 struct tcgen05_st {
   static_assert(detail::never<Parts...>::value, 
                 "ptxmma: no tcgen05_st has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 128, columns> shape<16, 256, columns> shape<16, 32, columns> shape<16, 64, columns> shape<32, 32, columns>; b16");
+                "legal, place by place: shape<16, 128, columns> shape<16, 256, columns> shape<16, 32, columns> shape<16, 64, columns> shape<32, 32, columns>; b16 b32");
 };
 template <class... Parts>
 struct wgmma {

@@ -122,6 +122,10 @@ struct type_of<b8x16> {
   static constexpr ptxmma_type value = PTXMMA_TYPE_B8X16;
 };
 template <>
+struct type_of<u32> {
+  static constexpr ptxmma_type value = PTXMMA_TYPE_U32;
+};
+template <>
 struct type_of<s32> {
   static constexpr ptxmma_type value = PTXMMA_TYPE_S32;
 };

@@ -71,6 +71,10 @@ struct storage_of<b32> {
   using type = uint32_t;
 };
 template <>
+struct storage_of<u32> {
+  using type = uint32_t;
+};
+template <>
 struct storage_of<s32> {
   using type = int32_t;
 };

@@ -255,10 +255,13 @@ def _count(ns: Sequence[int], counts: Sequence[int]) -> str:
     """A count as an expression over the extent that ranges.
 
     Raises:
-        ValueError: the counts are neither equal nor proportional to it.
+        ValueError: the counts are neither equal nor proportional to it, nor one for each part of it that begins.
     """
     if len(set(counts)) == 1:
         return str(counts[0])
+    part = ns[-1] // counts[-1]
+    if counts[0] == 1 and all(count == -(-n // part) for n, count in zip(ns, counts, strict=True)) and ns[0] < part:
+        return f"({_RANGING} + {part - 1}) / {part}"
     if any(count * ns[0] != counts[0] * n for n, count in zip(ns, counts, strict=True)):
         raise ValueError(f"the typed front needs counts proportional to n, not {dict(zip(ns, counts, strict=True))}")
     common = math.gcd(counts[0], ns[0])
