@@ -3,7 +3,7 @@
 
 const PtxmmaFind = (() => {
   /** Words that say nothing: the namespace of the wrappers, and articles. */
-  const IGNORED = new Set(["ptxmma", "the", "a", "an", "of", "in", "to", "and", "is", "how", "what", "which", "do", "i"]);
+  const IGNORED = new Set(["ptxmma", "the", "a", "an", "of", "in", "to", "and", "is", "how", "what", "which", "do", "i", "from"]);
   /** A title counts more than the other words of a page, a whole word more than its beginning. */
   const TITLE = [12, 6, 3], WORDS = [5, 2.5, 1];
   /** An entry whose title, up to a colon, says nothing but the question is what was asked for. */

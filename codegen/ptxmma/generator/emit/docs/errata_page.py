@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from ptxmma.generator.emit.docs import rest
 from ptxmma.model import Erratum, Sighting, Spec
 
@@ -51,9 +53,17 @@ def errata_list(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
 
 
 def answers(erratum: Erratum) -> list[str]:
-    """The questions about an erratum, a line each, followed by the answers of the tools in indented lines."""
-    grouped = itertools.groupby(erratum.seen, key=_question)
-    return [line for question, sightings in grouped for line in (question, *map(_answer, sightings))]
+    """The questions about an erratum, a line each, followed by the answers of the tools in indented lines.
+
+    Targets with the same answer share a line.
+    """
+    lines = []
+    for question, sightings in itertools.groupby(erratum.seen, key=_question):
+        alike: dict[Sighting, list[str]] = {}
+        for each in sightings:
+            alike.setdefault(msgspec.structs.replace(each, target=""), []).append(each.target)
+        lines += [question, *(_answer(each, targets) for each, targets in alike.items())]
+    return lines
 
 
 def _folded(lines: Iterable[str]) -> str:
@@ -70,8 +80,8 @@ def _question(sighting: Sighting) -> str:
     return sighting.asked or (f"example {sighting.example}" if sighting.example else "a module without instructions")
 
 
-def _answer(sighting: Sighting) -> str:
-    where = ", ".join(filter(None, (sighting.tool, sighting.target, sighting.ptx and f"PTX ISA {sighting.ptx}")))
+def _answer(sighting: Sighting, targets: Iterable[str]) -> str:
+    where = ", ".join(filter(None, (sighting.tool, *targets, sighting.ptx and f"PTX ISA {sighting.ptx}")))
     compiled = f" compiled for {sighting.compiled_for}" if sighting.compiled_for else ""
     database = f" [the database {sighting.database} it]" if sighting.database else ""
     return f"  {where}{compiled}: {sighting.answer}{database}"
