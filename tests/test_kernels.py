@@ -25,7 +25,7 @@ _GEMMS = {
     ("bf16", "bf16", "K", "K", 256, 0, 1): {"HGMMA": 4, "STSM": 4 * 4, "LDSM": 4 * 4, "STS": 0},
     ("bf16", "bf16", "K", "K", 176, 1, 0): {"HGMMA": 2 * 4, "STSM": 2 * 3 * 4, "LDSM": 2 * 4 + 2 * 11, "STS": 0},
     ("f16", "f16", "K", "K", 192, 0, 0): {"HGMMA": 2 * 4, "STSM": 2 * 3 * 4, "STS": 0},
-    ("f16", "f16", "K", "MN", 112, 0, 0): {"HGMMA": 2 * 4, "STSM": 2 * 2 * 4, "STS": 0},
+    ("f16", "f16", "K", "MN", 128, 0, 0): {"HGMMA": 2 * 4, "STSM": 2 * 2 * 4, "STS": 0},
     ("e4m3", "bf16", "K", "K", 112, 0, 0): {"QGMMA": 2 * 4, "STSM": 2 * 2 * 4, "STS": 0},
     ("e4m3", "bf16", "K", "K", 176, 1, 0): {"QGMMA": 2 * 4, "STSM": 2 * 3 * 4, "LDSM": 2 * 4 + 2 * 11, "STS": 0},
     ("e4m3", "f32", "K", "K", 112, 0, 0): {"QGMMA": 2 * 4, "STSM": 0, "STS": 2 * 4 * 8},
@@ -33,13 +33,14 @@ _GEMMS = {
 }
 
 #: Of ``sparse_gemm_sm90``: types, majorness of B, width, whether the consumers share a tile.  A register of metadata, one ``LDS``, is for
-#: one instruction of 8-bit types and two of 16-bit types, whose stages take turns with two sets of registers.
+#: one instruction of 8-bit types and two of 16-bit types.  Two stages take turns with two sets of registers; a third place has the last one.
 _SPARSE_GEMMS = {
-    ("f16", "f16", "K", 176, 0): {"HGMMA": 2 * 2 * 2, "LDS": 2 * 2, "STSM": 2 * 3 * 4},
-    ("bf16", "bf16", "MN", 192, 0): {"HGMMA": 2 * 2 * 2, "LDS": 2 * 2, "STSM": 2 * 3 * 4},
-    ("f16", "f32", "K", 112, 0): {"HGMMA": 2 * 2 * 2, "STSM": 0, "STS": 2 * 4 * 8},
-    ("f16", "f16", "K", 256, 1): {"HGMMA": 2 * 2, "LDS": 2, "STSM": 4 * 4},
-    ("e4m3", "bf16", "K", 176, 0): {"QGMMA": 2 * 2, "LDS": 2 * 2, "STSM": 2 * 3 * 4},
+    ("f16", "f16", "K", 176, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2, "STSM": 2 * 3 * 4},
+    ("bf16", "bf16", "MN", 192, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2, "STSM": 2 * 3 * 4},
+    ("f16", "f32", "K", 128, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2 + 2 * 4 * 8, "STSM": 0, "STS": 2 * 4 * 8},
+    ("f16", "f16", "K", 256, 1): {"HGMMA": 3 * 2, "LDS": 3, "STSM": 4 * 4},
+    ("e4m3", "bf16", "K", 176, 0): {"QGMMA": 3 * 2 * 2, "LDS": 3 * 2 * 2, "STSM": 2 * 3 * 4},
+    ("e4m3", "bf16", "K", 256, 1): {"QGMMA": 3 * 2, "LDS": 3 * 2, "STSM": 4 * 4},
 }
 
 #: Of ``gemm_sm80``: types, majornesses, whether A is sparse; and the machine instructions.  Fragments are fetched once before the loop and
@@ -48,6 +49,7 @@ _SPARSE_GEMMS = {
 _MMAS = {
     ("bf16", "bf16", "K", "K", False): {"HMMA": 2 * 4 * 8, "LDSM": 3 * 8, "LDGSTS": 4 * 6, "LDS": 0},
     ("f16", "f32", "MN", "MN", False): {"HMMA": 2 * 4 * 8, "LDSM": 3 * 8, "LDGSTS": 4 * 6, "LDS": 0},
+    ("bf16", "bf16", "MN", "MN", False): {"HMMA": 2 * 4 * 8, "LDSM": 3 * 8, "LDGSTS": 4 * 6, "LDS": 0},
     ("s8", "s32", "K", "K", False): {"IMMA": 2 * 4 * 8, "LDSM": 3 * 8, "LDGSTS": 4 * 6, "LDS": 0},
     ("f16", "f16", "K", "MN", True): {"HMMA": 2 * 4 * 4, "LDSM": 3 * 8, "LDGSTS": 3 * 7, "LDS": 3 * 4},
 }
@@ -137,12 +139,16 @@ def test_the_machine_code_of_the_gemm(nvcc: str, tmp_path: Path) -> None:
     said = _compile(nvcc, source, built, "-c", "-Xptxas=-v")
     assert "C75" not in said
     assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(_GEMMS)
-    bodies = _bodies(built, "gemm_sm90::kernel")
+    bodies = _code(built, "gemm_sm90::kernel")
     assert bodies.keys() == names.keys()
     for name, expected in names.items():
-        counted = bodies[name]
+        counted = _counted(bodies[name])
         assert {instruction: counted[instruction] for instruction in expected} == expected, name
         assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
+        # Descriptors of a stage differ by additions: nothing is shifted into their fields between its multiplies.
+        multiplies = re.search(r"GMMA\..*?gsb0", bodies[name], re.DOTALL)
+        assert multiplies is not None
+        assert _counted(multiplies[0])["USHF"] == 0, name
 
 
 @pytest.mark.nvcc
@@ -152,7 +158,7 @@ def test_the_machine_code_of_the_sparse_gemm(nvcc: str, tmp_path: Path) -> None:
     names = {}
     lines = ['#include "sparse_gemm_sm90.cuh"', "using namespace gemm_sm90;"]
     for (element, result, major_b, width, together), expected in _SPARSE_GEMMS.items():
-        operands = f"sparse_gemm_sm90::Sparse<ptxmma::{element}, (ptxmma_majorness){int(major_b == 'MN')}, 128, {width}, 1>"
+        operands = f"sparse_gemm_sm90::Sparse<ptxmma::{element}, (ptxmma_majorness){int(major_b == 'MN')}, 128, {width}>"
         name = f"gemm_sm90::Gemm<{operands}, ptxmma::{result}, {'true' if together else 'false'}>"
         names[name] = expected
         lines.append(f"auto get{len(names)}() {{ return kernel<{name}>; }}")
@@ -167,8 +173,8 @@ def test_the_machine_code_of_the_sparse_gemm(nvcc: str, tmp_path: Path) -> None:
         counted = _counted(bodies[name])
         assert {instruction: counted[instruction] for instruction in expected} == expected, name
         assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
-        loads = expected.get("LDS", 4)
-        assert len(_readers_of_metadata(bodies[name], loads)) == loads, name
+        registers = expected.get("QGMMA", 0) + expected.get("HGMMA", 0) // 2
+        assert len(_readers_of_metadata(bodies[name], registers)) >= registers * 2 // 3, name
 
 
 def _readers_of_metadata(body: str, loads: int) -> dict[str, int]:
@@ -192,7 +198,7 @@ def _readers_of_metadata(body: str, loads: int) -> dict[str, int]:
 
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("disassembler")
-@pytest.mark.parametrize("target", ["80", "86", "120"])
+@pytest.mark.parametrize("target", ["80", "86", "100", "120"])
 def test_the_machine_code_of_the_gemm_from_ampere_on(nvcc: str, target: str, tmp_path: Path) -> None:
     names = {}
     lines = ['#include "gemm_sm80.cuh"']

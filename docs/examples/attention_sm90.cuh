@@ -20,24 +20,16 @@
 #include <ptxmma/wgmma/bf16_bf16.cuh>
 #include <ptxmma/wgmma/f16_f16.cuh>
 
+#include "attention_sm90_softmax.cuh"
+#include "attention_sm90_tiles.cuh"
 #include "hopper.cuh"
 
 namespace attention_sm90 {
 
 namespace ptx = cuda::ptx;
+using hopper::Ring;
+using hopper::wait;
 using ptxmma::shared_address;
-
-// Two neighbours in a row, in one register.
-__device__ inline uint32_t pair(__nv_bfloat16, float x, float y) {
-  const __nv_bfloat162 both = __floats2bfloat162_rn(x, y);
-  return reinterpret_cast<const uint32_t&>(both);
-}
-__device__ inline uint32_t pair(__half, float x, float y) {
-  const __half2 both = __floats2half2_rn(x, y);
-  return reinterpret_cast<const uint32_t&>(both);
-}
-
-__host__ __device__ constexpr int ceil_div(int x, int y) { return (x + y - 1) / y; }
 
 constexpr int WARPGROUP = 128, CONSUMERS = 2;
 constexpr ptxmma_majorness K_MAJOR = PTXMMA_MAJORNESS_K, MN_MAJOR = PTXMMA_MAJORNESS_MN;
@@ -46,36 +38,9 @@ constexpr ptxmma_swizzle SWIZZLE = PTXMMA_SWIZZLE_128B;
 // Named barriers: whose turn it is to multiply, and the threads of a consumer among themselves. 0 is that of __syncthreads.
 constexpr int TURN = 1, TOGETHER = TURN + CONSUMERS;
 
-__device__ __forceinline__ void wait(uint64_t* barrier, uint32_t parity) {
-  while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
-  }
-}
-
 __device__ __forceinline__ void arrive(uint64_t* barrier) {
   ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier);
 }
-
-// A place in a ring of stages, and the parity of the phase that its barriers complete next.
-template <int stages>
-struct Ring {
-  int stage = 0;
-  uint32_t parity = 0;
-  __device__ __forceinline__ void next() {
-    if (++stage == stages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
-struct Arguments {
-  CUtensorMap q, k, v, o;
-  int batch, heads, heads_per_key;  // so many heads of Q share one of K and V
-  int rows, keys;                   // of each head: of Q and O, of K and V
-  int together;                     // heads that are computed beside each other
-  float scale;                      // of the scores, times log2(e)
-  int* next;                        // 0; counts the tiles that have been given to blocks beyond the first of each
-};
 
 // If causal, row i sees the keys up to i + keys - rows: the last row sees all of them.
 template <class Element, bool causal>
@@ -93,6 +58,9 @@ struct Attention {
   static_assert(!Probabilities::permuted(), "rows of V would have to be permuted");
   static constexpr int rows = CONSUMERS * First::m;
 
+  using Order = Tiles<causal, rows, width>;
+  using Place = typename Order::Place;
+
   struct Shared {
     alignas(Q::alignment) unsigned char q[CONSUMERS][Q::bytes];  // and O, once Q is no longer needed
     alignas(K::alignment) unsigned char k[stages][K::bytes];
@@ -101,32 +69,9 @@ struct Attention {
     int tile[CONSUMERS];  // to which Q belongs
   };
 
-  // What the columns of scores are to a thread: of two rows, the first and the second.
-  using PerRow = float[2];
-  static __device__ constexpr int row_of(int i) { return Scores::row(0, i) != 0; }
-
-  struct Place {
-    int row, head, batch;
-    int blocks;  // of keys that its rows see, at least 1
-  };
-
   const Arguments& arguments;
   Shared& shared;
-  int tiles_of_head = ceil_div(arguments.rows, rows), all_heads = arguments.heads * arguments.batch, tiles = tiles_of_head * all_heads;
-
-  // The keys that a row sees.
-  __device__ __forceinline__ int seen(int row) const {
-    return causal ? min(arguments.keys, row + 1 + arguments.keys - arguments.rows) : arguments.keys;
-  }
-
-  // Some heads are computed beside each other, so that their K and V stay in L2. Of these the tiles that see most keys come first: the
-  // short ones fill the gaps at the end.
-  __device__ __forceinline__ Place place(int number) const {
-    const int group = number / (arguments.together * tiles_of_head), first = group * arguments.together;
-    const int count = min(arguments.together, all_heads - first), rest = number - first * tiles_of_head;
-    const int head = first + rest % count, row = (tiles_of_head - 1 - rest / count) * rows;
-    return {row, head % arguments.heads, head / arguments.heads, max(1, ceil_div(seen(row + rows - 1), width))};
-  }
+  Order tiles{arguments};
 
   // Brings a tile into shared memory, box after box.
   template <class Tile>
@@ -145,10 +90,10 @@ struct Attention {
     Ring<stages> ring_k, ring_v;
     uint32_t parity = 1;  // passes in the first round
     int number = blockIdx.x;
-    for (; number < tiles; parity ^= 1) {
+    for (; number < tiles.count; parity ^= 1) {
       const int following = gridDim.x + atomicAdd(arguments.next, 1);
-      if (following == tiles + int(gridDim.x) - 1) *arguments.next = 0;  // the last block to ask leaves it as it was
-      const Place at = place(number);
+      if (following == tiles.count + int(gridDim.x) - 1) *arguments.next = 0;  // the last block to ask leaves it as it was
+      const Place at = tiles.place(number);
       const int key_head = at.head / arguments.heads_per_key;
       for (int block = at.blocks; block >= 0; --block) {  // from the last keys to the first; V comes one block later than K
         if (block > 0) {
@@ -202,31 +147,11 @@ struct Attention {
     ptxmma::wgmma_commit_group();
   }
 
-  // Turns the scores of a block of keys into probabilities, as far as they are known: relative to the largest score so far. `factors` are
-  // what the sums of earlier blocks are to be multiplied with. If `masked`, rows may see only some of the keys.
-  template <bool masked>
-  __device__ __forceinline__ void soften(
-      typename Scores::type& scores, PerRow& largest, PerRow& totals, PerRow& factors, int row, int key, int thread) {
-    if (masked) {
-#pragma unroll
-      for (int i = 0; i < Scores::elements; ++i) {
-        if (key + int(Scores::col(thread, i)) >= seen(row + Scores::row(thread, i))) scores[i] = -INFINITY;
-      }
-    }
-    PerRow before = {largest[0], largest[1]}, base;
-#pragma unroll
-    for (int i = 0; i < Scores::elements; ++i) largest[row_of(i)] = fmaxf(largest[row_of(i)], scores[i]);
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      for (int lanes = 1; lanes <= 2; lanes *= 2) largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffff, largest[r], lanes));
-      base[r] = masked && largest[r] == -INFINITY ? 0 : largest[r] * arguments.scale;  // a row that sees no key yet
-      factors[r] = hopper::exp2(before[r] * arguments.scale - base[r]);
-      totals[r] *= factors[r];
-    }
+  // Removes the scores of keys that a row does not see.
+  __device__ __forceinline__ void mask(typename Scores::type& scores, int row, int key, int thread) const {
 #pragma unroll
     for (int i = 0; i < Scores::elements; ++i) {
-      scores[i] = hopper::exp2(scores[i] * arguments.scale - base[row_of(i)]);
-      totals[row_of(i)] += scores[i];
+      if (key + int(Scores::col(thread, i)) >= tiles.seen(row + Scores::row(thread, i))) scores[i] = -INFINITY;
     }
   }
 
@@ -254,7 +179,8 @@ struct Attention {
     if (thread == 0) arrive(&shared.k_empty[ring_k.stage]);
     ring_k.next();
     PerRow factors;
-    soften<masked>(scores, largest, totals, factors, row, key, thread);
+    if (masked) mask(scores, row, key, thread);
+    soften<Scores, masked>(scores, largest, totals, factors, arguments.scale);
     // The next values are waited for here because a loop keeps the assembler from moving the exponentials beyond the end of the product.
     ptxmma::fence_accumulator(scores);
     const int read = ring_v.stage;
@@ -263,7 +189,7 @@ struct Attention {
     finish(sums, operands, read, thread);
     carry(operands, scores);
 #pragma unroll
-    for (int i = 0; i < Sums::elements; ++i) sums[i] *= factors[row_of(i)];
+    for (int i = 0; i < Sums::elements; ++i) sums[i] *= factors[row_of<Sums>(i)];
   }
 
   // Waits for the second product.
@@ -282,9 +208,9 @@ struct Attention {
     for (uint32_t parity = 0;; parity ^= 1) {
       wait(&shared.q_full[consumer], parity);
       const int number = shared.tile[consumer];
-      if (number >= tiles) break;
-      const Place at = place(number);
-      const int row = at.row + consumer * First::m, whole = max(0, seen(row)) / width;  // blocks of which its rows see every key
+      if (number >= tiles.count) break;
+      const Place at = tiles.place(number);
+      const int row = at.row + consumer * First::m, whole = max(0, tiles.seen(row)) / width;  // blocks of which its rows see every key
 
       typename Scores::type scores;
       typename Sums::type sums = {};
@@ -296,7 +222,8 @@ struct Attention {
       ptxmma::fence_accumulator(scores);
       if (thread == 0) arrive(&shared.k_empty[ring_k.stage]);
       ring_k.next();
-      soften<true>(scores, largest, totals, factors, row, block * width, thread);
+      mask(scores, row, block * width, thread);
+      soften<Scores, true>(scores, largest, totals, factors, arguments.scale);
       carry(operands, scores);
       wait(&shared.v_full[ring_v.stage], ring_v.parity);
       while (--block >= whole) {
@@ -316,15 +243,11 @@ struct Attention {
   __device__ __forceinline__ void write(
       typename Sums::type& sums, PerRow& totals, const Place& at, int row, int consumer, int thread) {
     PerRow inverse;
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      for (int lanes = 1; lanes <= 2; lanes *= 2) totals[r] += __shfl_xor_sync(0xffffffff, totals[r], lanes);
-      inverse[r] = totals[r] == 0 ? 0 : __fdividef(1, totals[r]);  // 0: a row that sees no key
-    }
+    invert(totals, inverse);
     uint32_t pairs[Sums::elements / 2];
 #pragma unroll
     for (int i = 0; i < Sums::elements; i += 2) {
-      pairs[i / 2] = pair(Type(), sums[i] * inverse[row_of(i)], sums[i + 1] * inverse[row_of(i)]);
+      pairs[i / 2] = pair(Type(), sums[i] * inverse[row_of<Sums>(i)], sums[i + 1] * inverse[row_of<Sums>(i)]);
     }
     unsigned char* buffer = shared.q[consumer];
     hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);  // Q has been read

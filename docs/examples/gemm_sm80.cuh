@@ -22,6 +22,8 @@
 #include <ptxmma/mma_sp/bf16_bf16.cuh>
 #include <ptxmma/mma_sp/f16_f16.cuh>
 
+#include "gemm_sm80_copies.cuh"
+
 namespace gemm_sm80 {
 
 using ptxmma::storage;
@@ -37,15 +39,6 @@ __device__ inline float2 pair(float, float x, float y) { return {x, y}; }
 __device__ inline int2 pair(int32_t, int32_t x, int32_t y) { return {x, y}; }
 
 __host__ __device__ constexpr int ceil_div(int x, int y) { return (x + y - 1) / y; }
-
-constexpr int WARP = 32, WARPS_DOWN = 2, WARPS_ACROSS = 4, THREADS = WARPS_DOWN * WARPS_ACROSS * WARP;
-constexpr int UNIT = 16;  // bytes that cp.async copies at once
-
-// If `wanted`, copies some of 16 bytes, and zeros for the rest. __pipeline_memcpy_async does so for a number that is a constant.
-__device__ __forceinline__ void copy_async(uint32_t to, const void* from, bool wanted, int bytes) {
-  asm volatile("{.reg .pred p; setp.ne.b32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16, %3;}"
-               : : "r"(to), "l"(from), "r"(static_cast<int>(wanted)), "r"(bytes) : "memory");
-}
 
 template <class Input, class Output, class Scalar>
 struct Arguments {
@@ -120,47 +113,12 @@ struct Gemm {
     return {(top + rest % height) * rows, rest / height * columns};
   }
 
-  // The units of 16 bytes that a thread copies to a tile, one every few lines, from (`inner` elements, `outer` lines) off its corner on.
-  template <class Tile>
-  struct Share {
-    static constexpr bool along_k = Tile::majorness == PTXMMA_MAJORNESS_K;
-    static constexpr int count = UNIT / sizeof(Input), units = (along_k ? Tile::k : Tile::x) / count, lines = THREADS / units;
-    static constexpr int copies = Tile::bytes / UNIT / THREADS;
-    static_assert(lines % 8 == 0, "the swizzle repeats itself after 8 lines");
-    static __device__ int inner() { return threadIdx.x % units * count; }
-    static __device__ int outer() { return threadIdx.x / units; }
-    static __device__ uint32_t offset(int inner, int outer) { return along_k ? Tile::offset(outer, inner) : Tile::offset(inner, outer); }
-    static __device__ const char* first(const Input* matrix, int pitch, int x) {
-      return reinterpret_cast<const char*>(matrix + int64_t((along_k ? x : 0) + outer()) * pitch + (along_k ? 0 : x) + inner());
-    }
-    // Bytes between two of its units, and from a tile to the next along k.
-    static __device__ int64_t stride(int pitch) { return int64_t(lines) * pitch * sizeof(Input); }
-    static __device__ int64_t further(int pitch) { return int64_t(Tile::k) * (along_k ? 1 : pitch) * sizeof(Input); }
-  };
-
-  // Copies a tile, of which x_left by k_left elements exist. What lies beyond along k becomes 0; what lies beyond along x is multiplied to
-  // results that nobody writes.
-  template <class Tile>
-  static __device__ __forceinline__ void copy(uint32_t tile, const char* from, int pitch, int x_left, int k_left) {
-    using Mine = Share<Tile>;
-    const int bytes = min(max((Mine::along_k ? k_left : x_left) - Mine::inner(), 0), Mine::count) * int(sizeof(Input));
-    const int lines_left = (Mine::along_k ? x_left : k_left) - Mine::outer();
-    const uint32_t to = tile + Mine::offset(Mine::inner(), Mine::outer());
-#pragma unroll
-    for (int i = 0; i < Mine::copies; ++i) {
-      const uint32_t unit = to + Mine::offset(0, i * Mine::lines);
-      const char* source = from + i * Mine::stride(pitch);
-      const bool exists = i * Mine::lines < lines_left;
-      copy_async(unit, source, Mine::along_k ? exists : true, Mine::along_k || exists ? bytes : 0);
-    }
-  }
-
   // Prepares the copies of a tile, if there is one left.
   __device__ __forceinline__ void begin_copies() {
     const auto [row, column] = corner(min(next_tile, tiles - 1));
     const bool exists = next_tile < tiles;
-    next_a = Share<A>::first(arguments.a, arguments.lda, row);
-    next_b = Share<B>::first(arguments.b, arguments.ldb, column);
+    next_a = Share<Input, A>::first(arguments.a, arguments.lda, row);
+    next_b = Share<Input, B>::first(arguments.b, arguments.ldb, column);
     rows_left = exists ? arguments.m - row : 0;
     columns_left = exists ? arguments.n - column : 0;
     k_left = arguments.k;
@@ -172,16 +130,16 @@ struct Gemm {
 
   // Starts the copies of one stage.
   __device__ __forceinline__ void copy_next() {
-    copy<A>(next_stage + offsetof(Stage, a), next_a, arguments.lda, rows_left, sparse ? k_left / 2 : k_left);
-    copy<B>(next_stage + offsetof(Stage, b), next_b, arguments.ldb, columns_left, k_left);
+    copy<Input, A>(next_stage + offsetof(Stage, a), next_a, arguments.lda, rows_left, sparse ? k_left / 2 : k_left);
+    copy<Input, B>(next_stage + offsetof(Stage, b), next_b, arguments.ldb, columns_left, k_left);
     if constexpr (sparse) {
       const bool mine = threadIdx.x < words * sizeof(uint32_t) / UNIT;
       copy_async(next_stage + offsetof(Stage, metadata) + threadIdx.x * UNIT, next_metadata, mine, UNIT);
       next_metadata += WARP;
     }
     __pipeline_commit();
-    next_a += Share<A>::further(arguments.lda);
-    next_b += Share<B>::further(arguments.ldb);
+    next_a += Share<Input, A>::further(arguments.lda);
+    next_b += Share<Input, B>::further(arguments.ldb);
     k_left -= B::k;
     next_stage = after(next_stage);
   }
@@ -194,20 +152,11 @@ struct Gemm {
     }
   }
 
-  // Fetches the fragment that begins at (x, k). The swizzle repeats itself from instruction to instruction along the lines of a tile, so that
-  // a step along them is a constant to the compiler, and only the position on a line is worked out for each thread.
-  template <class Fragment, class Tile>
-  static __device__ __forceinline__ void fetch(uint32_t (&registers)[Fragment::registers], uint32_t start, int lane, int x, int k) {
-    constexpr bool along_k = Tile::majorness == PTXMMA_MAJORNESS_K;
-    const uint32_t line = start + (along_k ? Tile::offset(x, 0) : Tile::offset(0, k));
-    ptxmma::load_fragment<Fragment, Tile>(registers, line, lane, along_k ? 0 : x, along_k ? k : 0);
-  }
-
   __device__ __forceinline__ void fetch(Fragments& fragments, uint32_t stage, int index) const {
     const uint32_t a = stage + offsetof(Stage, a), b = stage + offsetof(Stage, b);
 #pragma unroll
     for (int i = 0; i < down; ++i) {
-      fetch<typename Multiply::a, A>(fragments.a[i], a, lane, row_of_warp + i * Multiply::m, index * kept);
+      fetch_fragment<typename Multiply::a, A>(fragments.a[i], a, lane, row_of_warp + i * Multiply::m, index * kept);
       if constexpr (sparse) {
         const uint32_t word = (row_of_warp / Multiply::m + i) * WARP + lane;
         fragments.metadata[i] = *static_cast<const uint32_t*>(__cvta_shared_to_generic(stage + offsetof(Stage, metadata) + word * sizeof(uint32_t)));
@@ -216,7 +165,7 @@ struct Gemm {
 #pragma unroll
     for (int j = 0; j < across; j += 2) {
       typename TwoB::type both;
-      fetch<TwoB, B>(both, b, lane, column_of_warp + j * Multiply::n, index * step);
+      fetch_fragment<TwoB, B>(both, b, lane, column_of_warp + j * Multiply::n, index * step);
 #pragma unroll
       for (int i = 0; i < TwoB::registers; ++i) fragments.b[j + i / (TwoB::registers / 2)][i % (TwoB::registers / 2)] = both[i];
     }
@@ -270,16 +219,17 @@ struct Gemm {
 #pragma unroll
         for (int j = 0; j < across; j += 2) {
           const Scalar(&left)[Sums::elements] = sums[i][j], (&right)[Sums::elements] = sums[i][j + 1];
-          const int column_of_left = c + j * Multiply::n, column_of_right = column_of_left + Multiply::n;
+          const int column_of_left = c + j * Multiply::n;
           if constexpr (sizeof(Output) == 2) {
             // Of two instructions beside each other, threads with even numbers write four sums of the left one, others of the right one.
             const bool odd = lane % 2;
             const Scalar x = __shfl_xor_sync(0xffffffff, odd ? left[e] : right[e], 1);
             const Scalar y = __shfl_xor_sync(0xffffffff, odd ? left[e + 1] : right[e + 1], 1);
             const Scalar four[] = {odd ? x : left[e], odd ? y : left[e + 1], odd ? right[e] : x, odd ? right[e + 1] : y};
-            const int first = odd ? column_of_right - 2 : column_of_left;
+            const int first = column_of_left + lane % 2 * (Multiply::n - 2);
             if (inside || (r < arguments.m && first < arguments.n)) write<add>(four, r, first);
           } else {
+            const int column_of_right = column_of_left + Multiply::n;
             const Scalar two[][2] = {{left[e], left[e + 1]}, {right[e], right[e + 1]}};
             if (inside || (r < arguments.m && column_of_left < arguments.n)) write<add>(two[0], r, column_of_left);
             if (inside || (r < arguments.m && column_of_right < arguments.n)) write<add>(two[1], r, column_of_right);

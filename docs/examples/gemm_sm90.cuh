@@ -23,6 +23,8 @@
 namespace gemm_sm90 {
 
 namespace ptx = cuda::ptx;
+using hopper::Ring;
+using hopper::wait;
 using ptxmma::shared_address;
 using ptxmma::storage;
 
@@ -45,11 +47,6 @@ constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
 // Named barriers: whose turn it is to multiply, and the threads of a consumer among themselves. 0 is that of __syncthreads.
 constexpr int TURN = 1, TOGETHER = TURN + CONSUMERS;
 
-__device__ __forceinline__ void wait(uint64_t* barrier, uint32_t parity) {
-  while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
-  }
-}
-
 // Brings a tile into shared memory, box after box. If the cluster shares it, each block brings its part of every box for both.
 template <class Tile, bool shared>
 __device__ __forceinline__ void load(const CUtensorMap& map, unsigned char* tile, int x, int k, int rank, uint64_t* full) {
@@ -71,24 +68,6 @@ __device__ __forceinline__ void load(const CUtensorMap& map, unsigned char* tile
   }
 }
 
-// A place in a ring of stages, and the parity of the phase that its barriers complete next. Counting up takes few instructions. Dividing a
-// running number by the stages instead takes so long that the tensor cores wait: it costs 2 % of the speed.
-template <int stages>
-struct Ring {
-  int stage = 0;
-  uint32_t parity = 0;
-  __device__ __forceinline__ void next() {
-    if (++stage == stages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-  __device__ __forceinline__ void skip(int count) {
-    parity ^= (stage + count) / stages % 2;
-    stage = (stage + count) % stages;
-  }
-};
-
 template <class Source, class Scalar>
 struct Arguments {
   Source source;  // of A and B
@@ -104,7 +83,7 @@ struct Arguments {
 //   load(source, stage, row, column, k, rank, full)  has TMA bring them
 //   multiply(sums, registers, stage, row, thread, accumulate)
 //                                                    multiplies B by the rows of A from `row` on, as many as `sums` are for
-//   Registers, sets                                  what it reads until the next stage but one begins, as many times as stages take turns
+//   Registers, sets                                  what it reads until the next stage but one begins; with two sets, stages take turns
 template <class Inputs, class Result, bool together>
 struct Gemm {
   using Operands = Inputs;
@@ -166,18 +145,25 @@ struct Gemm {
   __device__ __forceinline__ void multiply(
       typename Sums::type (&sums)[parts], Ring<Shared::stages>& ring, uint64_t* empty, int consumer, int thread) {
     const int row = together ? consumer * parts * Multiply::m : 0;
-    int previous = 0;
+    int previous = 0, step = 0;
     typename Operands::Registers registers[Operands::sets];
-    for (int step = 0; step < steps;) {
+    const auto multiply_stage = [&](int set) {
+      const int stage = ring.stage;
+      wait(&shared.full[stage], ring.parity);
+      Operands::multiply(sums, registers[set], shared.ring[stage], row, thread, step > 0);
+      ptxmma::wgmma_wait_group<1>();  // of the stage before: this one keeps the tensor cores busy while the next is issued
+      if (step > 0) release(empty + previous, thread);
+      previous = stage;
+      ++step;
+      ring.next();
+    };
+    // Where stages take turns with sets of registers, the assembler has to see that each turn is a whole one.
+    while (step + Operands::sets <= steps) {
 #pragma unroll
-      for (int set = 0; set < Operands::sets && step < steps; ++set, ++step, ring.next()) {
-        const int stage = ring.stage;
-        wait(&shared.full[stage], ring.parity);
-        Operands::multiply(sums, registers[set], shared.ring[stage], row, thread, step > 0);
-        ptxmma::wgmma_wait_group<1>();  // of the stage before: this one keeps the tensor cores busy while the next is issued
-        if (step > 0) release(empty + previous, thread);
-        previous = stage;
-      }
+      for (int set = 0; set < Operands::sets; ++set) multiply_stage(set);
+    }
+    if constexpr (Operands::sets == 2) {
+      if (step < steps) multiply_stage(0);
     }
     if constexpr (!together) hopper::barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
     ptxmma::wgmma_wait_group<0>();

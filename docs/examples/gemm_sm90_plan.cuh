@@ -96,7 +96,7 @@ class Plan : public Launch<typename DenseGemm<Element, Result, major_a, major_b,
                            typename DenseGemm<Element, Result, major_a, major_b, from, 176>::Scalar> {
   using Wide = DenseGemm<Element, Result, major_a, major_b, from, from == From::SHARED ? 192 : 144>;  // A takes registers, too
   using Medium = DenseGemm<Element, Result, major_a, major_b, from, 176>;
-  using Narrow = DenseGemm<Element, Result, major_a, major_b, from, 112>;
+  using Narrow = DenseGemm<Element, Result, major_a, major_b, from, sizeof(storage<Element>) == 1 ? 112 : 128>;
   using Input = storage<Element>;
   using Output = storage<Result>;
 

@@ -1,7 +1,9 @@
-// What a kernel for Hopper needs and the toolkit's <cuda/ptx> does not have yet.
+// What kernels for Hopper share: what the toolkit's <cuda/ptx> does not have yet, and a ring of stages.
 #pragma once
 
 #include <cstdint>
+
+#include <cuda/ptx>
 
 namespace hopper {
 
@@ -42,6 +44,30 @@ __device__ __forceinline__ void barrier_sync(int barrier, int threads) {
 __device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
   asm volatile("barrier.arrive.aligned %0, %1;" : : "r"(barrier), "r"(threads) : "memory");
 }
+
+// Waits for the end of a phase of a barrier in shared memory.
+__device__ __forceinline__ void wait(uint64_t* barrier, uint32_t parity) {
+  while (!cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) {
+  }
+}
+
+// A place in a ring of stages, and the parity of the phase that its barriers complete next. Counting up takes few instructions. Dividing a
+// running number by the stages instead takes so long that the tensor cores wait: it costs 2 % of the speed.
+template <int stages>
+struct Ring {
+  int stage = 0;
+  uint32_t parity = 0;
+  __device__ __forceinline__ void next() {
+    if (++stage == stages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+  __device__ __forceinline__ void skip(int count) {
+    parity ^= (stage + count) / stages % 2;
+    stage = (stage + count) % stages;
+  }
+};
 
 // 2 to the power of x, to a relative error of 2^-22; what is below 2^-126 becomes 0.
 __device__ __forceinline__ float exp2(float x) {

@@ -34,16 +34,14 @@ struct SparseSource {
   int words;                 // registers along k
 };
 
-// A stage is as deep as `spans` spans of B.
-template <class Element, ptxmma_majorness major_b, int tile_rows, int tile_columns, int spans>
+template <class Element, ptxmma_majorness major_b, int tile_rows, int tile_columns>
 struct Sparse {
   using Input = storage<Element>;
   using Multiply = ptxmma::wgmma_sp<ptxmma::shape<64, tile_columns>, ptxmma::f32, Element, Element>;
   using Metadata = typename Sparsity<Element>::Metadata;
-  static constexpr int rows = tile_rows, columns = tile_columns, depth = spans * SPAN / sizeof(Input);
+  static constexpr int rows = tile_rows, columns = tile_columns, depth = SPAN / sizeof(Input);
   static constexpr int extra = 40;  // reading A costs more, beside half as many multiplications
-  static constexpr ptxmma_swizzle swizzle_a = spans == 1 ? PTXMMA_SWIZZLE_64B : PTXMMA_SWIZZLE_128B;  // half as many are kept
-  using A = typename Multiply::template a_tile<PTXMMA_MAJORNESS_K, swizzle_a, rows, depth / 2>;
+  using A = typename Multiply::template a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, rows, depth / 2>;  // half of its elements are kept
   using B = typename Multiply::template b_tile<major_b, SWIZZLE, columns, depth>;
 
   // Some instructions along k share a register, of which a selector chooses the part.
@@ -72,22 +70,25 @@ struct Sparse {
   struct Registers {
     uint32_t metadata[parts_of_tile][words];
   };
-  static constexpr int sets = words == 1 ? 2 : 1;
+  static constexpr int sets = 2;
 
+  // Starts the multiplications of a stage; the last group may still be running, and reading its metadata, when the next call begins.
   template <int parts>
   static __device__ __forceinline__ void multiply(
       typename Multiply::d::type (&sums)[parts], Registers& registers, const Stage& stage, int row, int thread, bool accumulate) {
     const uint32_t a = shared_address(stage.a), b = shared_address(stage.b);
     auto& metadata = registers.metadata;
 #pragma unroll
-    for (int word = 0; word < words; ++word) {
-      if (word > 0) ptxmma::wgmma_wait_group<1>();
+    for (int p = 0; p < parts; ++p) {
 #pragma unroll
-      for (int p = 0; p < parts; ++p) {
+      for (int word = 0; word < words; ++word) {
         metadata[p][word] = stage.metadata[row / Multiply::m + p][word][thread];
         ptxmma::fence_operand(metadata[p][word]);
       }
-      ptxmma::wgmma_fence();
+    }
+    ptxmma::wgmma_fence();
+#pragma unroll
+    for (int word = 0; word < words; ++word) {
 #pragma unroll
       for (int selector = 0; selector < Metadata::selectors; ++selector) {
         const int k = (word * Metadata::selectors + selector) * Multiply::k;
@@ -97,8 +98,8 @@ struct Sparse {
                          accumulate || k > 0);
         }
       }
-      ptxmma::wgmma_commit_group();
     }
+    ptxmma::wgmma_commit_group();
   }
 };
 

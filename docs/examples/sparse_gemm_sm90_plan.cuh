@@ -16,7 +16,7 @@ class Weights {
   using Metadata = typename Sparsity<Element>::Metadata;
 
  public:
-  static constexpr int row_multiple = CLUSTER * 128, column_multiple = 2 * SPAN / sizeof(Input);
+  static constexpr int row_multiple = CLUSTER * 128, column_multiple = SPAN / sizeof(Input);
 
   Weights() = default;
   Weights(const Weights&) = delete;
@@ -65,15 +65,15 @@ class Weights {
 };
 
 template <class Element, class Result, ptxmma_majorness major_b, int width, bool together = false>
-using SparseGemm = Gemm<Sparse<Element, major_b, 128, width, 1>, Result, together>;
+using SparseGemm = Gemm<Sparse<Element, major_b, 128, width>, Result, together>;
 
 // D = alpha * A * B + beta * C with compressed weights as A, which outlive the plan. B is k x n, row-major or column-major.
 template <class Element, class Result, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K>
 class SparsePlan : public Launch<SparseSource, float> {
   using Shared = SparseGemm<Element, Result, major_b, 256, true>;
-  using Wide = SparseGemm<Element, Result, major_b, 192>;
+  using Wide = SparseGemm<Element, Result, major_b, sizeof(storage<Element>) == 1 ? 176 : 192>;  // metadata takes registers, too
   using Medium = SparseGemm<Element, Result, major_b, 176>;
-  using Narrow = SparseGemm<Element, Result, major_b, 112>;
+  using Narrow = SparseGemm<Element, Result, major_b, 128>;
   using Input = storage<Element>;
   using Output = storage<Result>;
 
