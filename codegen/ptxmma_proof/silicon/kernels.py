@@ -59,6 +59,8 @@ __device__ unsigned long long stage(const Operands& o) {
   ptxmma::fence_proxy_async_shared_cta();
   ptxmma::fence_proxy_async_shared_cluster();
   ptxmma::fence_proxy_async_global();
+  ptxmma::fence_proxy_async_generic_acquire_sync_restrict_shared_cluster_cluster();
+  ptxmma::fence_proxy_async_generic_release_sync_restrict_shared_cta_cluster();
   __syncthreads();
   return __cvta_generic_to_shared(memory) >> 4;
 }
