@@ -45,7 +45,7 @@ void bench(cublasLtHandle_t library, Row& row, Size size, int rounds) {
   std::vector<Candidate> candidates;
   gemm_sm90::Plan<Element, Result> plan;
   CHECK(plan.prepare(m, n, k, 1, {a.data, k}, {b.data, k}, 0, {}, {d.data, n}));
-  candidates.push_back({[&] { CHECK(plan.launch()); }});
+  candidates.push_back({[&](cudaStream_t stream) { CHECK(plan.launch(stream)); }});
 
   // cuBLAS counts columns first: its A is our B.
   cublasLtMatmulDesc_t operation;
@@ -67,9 +67,9 @@ void bench(cublasLtHandle_t library, Row& row, Size size, int rounds) {
                                        static_cast<int>(offers.size()), offers.data(), &count));
   const Scalar one = 1, zero = 0;
   for (int i = 0; i < count; ++i) {
-    candidates.push_back({[&, i] {
+    candidates.push_back({[&, i](cudaStream_t stream) {
                             CHECK(cublasLtMatmul(library, operation, &one, b.data, layout_a, a.data, layout_b, &zero, d.data, layout_d,
-                                                 d.data, layout_d, &offers[i].algo, work.data, work_size, nullptr));
+                                                 d.data, layout_d, &offers[i].algo, work.data, work_size, stream));
                           }});
   }
   row.measure(size.text().c_str(), size.work(), candidates, rounds);

@@ -35,7 +35,7 @@ void bench(cusparseLtHandle_t* library, Row& row, Size size, int rounds) {
   sparse_gemm_sm90::SparsePlan<Element, Result> plan;
   CHECK(weights.compress(m, k, a.data, k));
   CHECK(plan.prepare(weights, n, 1, {b.data, k}, 0, {}, {d.data, n}));
-  candidates.push_back({[&] { CHECK(plan.launch()); }});
+  candidates.push_back({[&](cudaStream_t stream) { CHECK(plan.launch(stream)); }});
 
   // B is n x k, row-major, and used transposed.
   cusparseLtMatDescriptor_t sparse, dense, result;
@@ -68,11 +68,11 @@ void bench(cusparseLtHandle_t* library, Row& row, Size size, int rounds) {
     size_t needed = 0;
     if (cusparseLtMatmulPlanInit(library, &made->plan, &operation, &made->selection) != 0) return;
     if (cusparseLtMatmulGetWorkspace(library, &made->plan, &needed) != 0 || needed > work.size) return;
-    const auto run = [&, made] {
+    const auto run = [&, made](cudaStream_t stream) {
       return cusparseLtMatmul(
-          library, &made->plan, &one, compressed.data, b.data, &zero, d.data, d.data, work.data, nullptr, 0);
+          library, &made->plan, &one, compressed.data, b.data, &zero, d.data, d.data, work.data, &stream, 1);
     };
-    if (run() == 0) candidates.push_back({[run] { CHECK(run()); }});
+    if (run(nullptr) == 0) candidates.push_back({[run](cudaStream_t stream) { CHECK(run(stream)); }});
   };
   add(-1);
   for (int id = 0; id < last; ++id) add(id);

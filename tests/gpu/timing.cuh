@@ -1,4 +1,5 @@
-// Times several ways to do a thing in one process, in an order that changes at random from round to round; medians count.
+// Times several ways to do a thing in one process, in an order that changes at random from round to round, a few milliseconds each; medians
+// count. So they share what the chip's clock does when it reaches the limit of its power.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 struct Candidate {
   std::function<void(cudaStream_t)> run;
-  std::vector<float> times;  // ms
+  std::vector<float> times = {};  // ms
   float median() {
     std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
     return times[times.size() / 2];
