@@ -1,4 +1,4 @@
-"""Compilers of CUDA beside nvcc: NVRTC compiles every header, clang all but the kernels of ``cuda/sparse.cuh``."""
+"""Compilers of CUDA beside nvcc: NVRTC and clang compile every header."""
 
 from __future__ import annotations
 
@@ -43,6 +43,13 @@ __global__ void kernel(float* out) {
   Multiply::call(d, a, {b[2], b[3]}, d);
   out[threadIdx.x] = d[0];
 }
+"""
+
+_COMPRESSION = """
+#include <ptxmma/cuda/sparse.cuh>
+using namespace ptxmma::sparse;
+template cudaError_t ptxmma::sparse::compress<kind_2_4_f16>(
+    size_t, size_t, const void*, size_t, void*, size_t, uint8_t*, size_t, fault_word*, cudaStream_t);
 """
 
 #: Headers of the toolkit that clang 19 includes by itself. CUDA 13 has dropped the first, and the other comes with cuRAND.
@@ -117,8 +124,9 @@ def test_nvrtc_refuses_the_chip_without_its_features(nvrtc: Nvrtc) -> None:
         (_KERNEL, "wgmma.mma_async"),
         (_MOVES, "ldmatrix.sync.aligned.m8n8.x4.trans"),
         ("#include <ptxmma/ptxmma.cuh>\n#include <ptxmma/cuda/storage.cuh>\n", ""),
+        (_COMPRESSION, "ld.global.cs.v4"),
     ],
-    ids=["wgmma", "moves", "headers"],
+    ids=["wgmma", "moves", "headers", "compression"],
 )
 def test_clang_compiles(source: str, instruction: str, tmp_path: Path) -> None:
     clang = shutil.which("clang++") or pytest.skip("clang++ is not installed")

@@ -258,6 +258,16 @@ __device__ __forceinline__ void note_fault(fault_word* fault, uint32_t too_full,
   if (too_full != 0 && fault != nullptr) atomicMin(fault, chunk + (__ffs(too_full) - 1));
 }
 
+// Loads and stores of data that is touched once.  clang does not declare the toolkit's __ldcs and __stcs.
+__device__ __forceinline__ uint4 load_once(const uint4* from) {
+  uint4 loaded;
+  asm("ld.global.cs.v4.u32 { %0, %1, %2, %3 }, [%4];" : "=r"(loaded.x), "=r"(loaded.y), "=r"(loaded.z), "=r"(loaded.w) : "l"(from));
+  return loaded;
+}
+__device__ __forceinline__ void store_once(uint2* to, uint2 stored) {
+  asm volatile("st.global.cs.v2.u32 [%0], { %1, %2 };" : : "l"(to), "r"(stored.x), "r"(stored.y) : "memory");
+}
+
 // Row-major metadata.  Each block compresses a part of one row; neighbouring threads have neighbouring vectors, so that all accesses of
 // a warp are to neighbouring addresses, and each loads several vectors before it works on any.
 template <class Kind, class Fields, int Threads, int Vectors>
@@ -272,14 +282,14 @@ __global__ void __launch_bounds__(Threads) compress_rows(
   uint4 loaded[Vectors];
 #pragma unroll
   for (int i = 0; i < Vectors; ++i)
-    if (first + i * Threads < vectors) loaded[i] = __ldcs(from + first + i * Threads);
+    if (first + i * Threads < vectors) loaded[i] = load_once(from + first + i * Threads);
 #pragma unroll
   for (int i = 0; i < Vectors; ++i) {
     const uint32_t at = first + i * Threads;
     if (at < vectors) {
       constexpr int chunks = 16 / Kind::chunk_bytes;
       const compressed result = compress_vector<Kind>(loaded[i]);
-      __stcs(to + at, result.values);
+      store_once(to + at, result.values);
       fields[at] = (Fields)result.fields;
       note_fault(fault, result.too_full, (row * vectors + at) * (fault_word)chunks);
     }
