@@ -45,7 +45,7 @@ def _column(ptxas: str) -> str:
 
 
 def test_the_guide_has_all_programs() -> None:
-    programs = {path.stem.upper() for path in _PROGRAMS.glob("*.cu")}
+    programs = {path.stem.upper() for path in _PROGRAMS.glob("c*.cu")}
     text = _GUIDE.read_text(encoding="utf-8")
     assert _MESSAGES.keys() == _RELEASES.keys() == programs
     assert set(re.findall(r"^(C75\d\d)\n~~~~~$", text, re.MULTILINE)) == programs
@@ -78,3 +78,17 @@ def test_the_program_causes_its_message(nvcc: str, message: str, tmp_path: Path)
     findings = check(text).findings
     assert {finding.rule for finding in findings} == set(_MESSAGES[message]["``ptxmma check``"].split())
     assert all(wrong < finding.line <= right for finding in findings)
+
+
+@pytest.mark.nvcc
+def test_the_program_does_not_assemble(nvcc: str, tmp_path: Path) -> None:
+    """C7602 is an error; the guide names the registers that are needed and those that are left."""
+    command = [nvcc, "-std=c++17", "-O3", f"-I{paths.INCLUDE}", "-gencode", "arch=compute_90a,code=sm_90a", "-cubin"]
+    program = _PROGRAMS / "error_c7602.cu"
+    done = subprocess.run([*command, str(program), "-o", str(tmp_path / "cubin")], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    said = re.search(r"\(C7602\) Insufficient registers \((\d+)\) to compile instruction at .* register target of (\d+) or higher", done.stderr)
+    assert said, done.stderr
+    left, needed = said.groups()
+    assert f"leave each thread {left} registers, and one instruction needs {needed}." in program.read_text(encoding="utf-8")
+    assert f"in f32 needs {needed} of them" in " ".join(_GUIDE.read_text(encoding="utf-8").split())
