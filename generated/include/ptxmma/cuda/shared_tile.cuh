@@ -224,22 +224,24 @@ struct shared_tile {
   // 8 and, if MN-major, of the elements in the swizzle's bytes unless what the instruction reads ends with them; k is one of Step.
   PTXMMA_MEMBER descriptor_type descriptor(uint32_t start, uint32_t x = 0, uint32_t k = 0) {
     ptxmma_descriptor fields = ptxmma_descriptor_decode(0);
-    fields.start_address = start + unswizzled(x, k);
+    fields.start_address = start;
     fields.leading_byte_offset = lbo_type();
     fields.stride_byte_offset = sbo_type();
     fields.swizzle = Swizzle;
-    return descriptor_type{ptxmma_descriptor_encode(fields)};
+    return moved(descriptor_type{ptxmma_descriptor_encode(fields)}, unswizzled(x, k));  // several of one tile share what comes before
   }
 
   // The descriptor of the same rows or columns, `step` instructions further along k: one 32-bit addition.
-  PTXMMA_MEMBER descriptor_type advance(descriptor_type from, uint32_t step) {
+  PTXMMA_MEMBER descriptor_type advance(descriptor_type from, uint32_t step) { return moved(from, unswizzled(0, step * Step)); }
+
+ private:
+  // Tiles end below the largest address, so the field of the start address does not overflow.
+  PTXMMA_MEMBER descriptor_type moved(descriptor_type from, uint32_t bytes) {
     ptxmma_descriptor fields = ptxmma_descriptor_decode(0);
-    fields.start_address = unswizzled(0, step * Step);
+    fields.start_address = bytes;
     const uint32_t low = static_cast<uint32_t>(from.bits) + static_cast<uint32_t>(ptxmma_descriptor_encode(fields));
     return descriptor_type{(from.bits & ~static_cast<uint64_t>(UINT32_MAX)) | low};
   }
-
- private:
   PTXMMA_MEMBER uint32_t unswizzled(uint32_t x, uint32_t k) {
     const ptxmma_shared_layout layout = {type, Majorness, Swizzle, Extent, Depth, lbo_type(), sbo_type(), 0, 0};
     return ptxmma_shared_offset(&layout, x, k);
