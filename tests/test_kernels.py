@@ -33,7 +33,7 @@ _GEMMS = {
 }
 
 #: Of ``sparse_gemm_sm90``: types, majorness of B, width, whether the consumers share a tile.  A register of metadata, one ``LDS``, is for
-#: one instruction of 8-bit types and two of 16-bit types.  Two stages take turns with two sets of registers; a third place has the last one.
+#: one instruction of 8-bit types and two of 16-bit types.  Two stages take turns with two sets of registers; a third may be left.
 _SPARSE_GEMMS = {
     ("f16", "f16", "K", 176, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2, "STSM": 2 * 3 * 4},
     ("bf16", "bf16", "MN", 192, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2, "STSM": 2 * 3 * 4},
