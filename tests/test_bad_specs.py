@@ -41,6 +41,9 @@ _CASES = {
     "unknown key": ("targets.yaml", '{name: "sm_80",', '{name: "sm_80", colour: "red",', r"targets.yaml:3:21: unknown key 'colour'; allowed here: name, ptx, includes, ptx_in, until, releases, source"),
     "a slip in a key": ("instructions/toy.yaml", 'family: "toy"', 'familly: "toy"', r"toy.yaml:3:1: unknown key 'familly' \(nearest: 'family'\); allowed here: kind, name, family, "),
     "unquoted version": ("targets.yaml", 'ptx: "7.0"', "ptx: 7.0", r'targets.yaml:3:26: 7.0 is a number with a fraction to YAML; write it in quotes: "7.0"'),
+    "nothing": ("targets.yaml", 'ptx: "7.0"', "ptx: null", r"targets.yaml:3:26: null is nothing to YAML; give a value, or leave the key out"),
+    "no value": ("instructions/toy.yaml", 'scope: "warp"', "memory:\nscope: \"warp\"", r"toy.yaml:6:8: an empty value is nothing to YAML; give a value, or leave the key out"),
+    "an anchor": ("targets.yaml", 'ptx: "7.0"', 'ptx: &first "7.0"', r"targets.yaml:3:26: anchors are not allowed; leave &first out"),
     "unquoted truth": ("targets.yaml", 'ptx: "7.0"', "ptx: yes", r'targets.yaml:3:26: yes is a truth value to YAML; write it in quotes: "yes"'),
     "wrong type": ("types.yaml", "bits: 16,", 'bits: "16",', r"types.yaml:3:\d+: bits: '16' is not of type integer"),
     "missing key": ("targets.yaml", ', source: "2"}', "}", r"targets.yaml:3:5: missing key 'source'"),
@@ -49,6 +52,9 @@ _CASES = {
     "unknown kind": ("spec.yaml", "kind: spec", "kind: spex", r"spec.yaml:2:7: a document starts with kind: one of .*instruction"),
     "dangling target": ("targets.yaml", 'includes: ["sm_80"]', 'includes: ["sm_81"]', r"targets.yaml:4:33: unknown target 'sm_81'; known: sm_80, sm_90"),
     "dangling version": ("instructions/toy.yaml", 'ptx: "7.8"', 'ptx: "7.9"', r"toy.yaml:\d+:33: unknown PTX ISA version '7.9'; known: 7.0, 7.8"),
+    "a CUDA release that never was": ("targets.yaml", '{name: "sm_80",', '{name: "sm_80", until: "99.9",', r"targets.yaml:3:\d+: unknown CUDA release '99.9'; isa_versions has 11.0 to 11.8"),
+    "a release before the first": ("instructions/toy.yaml", '- {ptx: "7.0"', '- {since: "1.8", ptx: "7.0"', r"toy.yaml:\d+:\d+: unknown CUDA release '1.8'; isa_versions has 11.0 to 11.8"),
+    "a release with a version that never was": ("targets.yaml", '{name: "sm_80",', '{name: "sm_80", ptx_in: [{cuda: "11.8", ptx: "7.9"}],', r"targets.yaml:3:\d+: unknown PTX ISA version '7.9'; known: 7.0, 7.8"),
     "dangling type": ("instructions/toy.yaml", 'atype: "f16"', 'atype: "f17"', r"toy.yaml:\d+:\d+: unknown element type 'f17'; known: f16, f32"),
     "dangling register": ("types.yaml", 'registers: ["b32"]', 'registers: ["b33"]', r"types.yaml:\d+:\d+: unknown register type 'b33'; known: b32, f32"),
     "dangling operand": ("instructions/toy.yaml", '"d, a, b, c, knob"', '"d, a, b, c, nob"', r"toy.yaml:\d+:12: unknown operand 'nob'; known: d, a, b, c, knob"),
@@ -77,6 +83,11 @@ _CASES = {
     **{
         f"a size with the name of the variable {name}": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', f'extents: {{shape: "m{{m}}n{{n}}k{{{name}}}"}}', rf"toy.yaml:17:\d+: '{name}' is a variable of formulas already; choose another name")
         for name in ("lane", "i", "warp", "bits", "byte", "thread_bytes")
+    },
+    "a size with the name of a fact": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{family}"}', r"toy.yaml:17:\d+: a size cannot be called 'family': conditions have a fact of this name; choose another name"),
+    **{
+        f"a qualifier with the name of the fact {name}": ("instructions/toy.yaml", "qualifiers:\n", f'qualifiers:\n  {name}: {{title: "x"}}\n', rf"toy.yaml:\d+:3: a qualifier cannot be called '{name}': conditions have a fact of this name; choose another name")
+        for name in ("name", "family", "operand", "bits", "ratio", "chunk_size")
     },
     "cyclic targets": ("targets.yaml", '{name: "sm_80", ptx', '{name: "sm_80", includes: ["sm_90"], ptx', r"targets.yaml:3:21: sm_80 includes itself"),
     "formula with an unknown name": ("layouts.yaml", 'col: "lane // 4"', 'col: "line // 4"', r"layouts.yaml:24:13: toy_m16n8k16_b_b16: unknown name 'line' \(known here: .*lane"),
@@ -108,7 +119,7 @@ _CASES = {
     "a type that is no type": ("instructions/toy.yaml", 'title: "multiplicand A", type: "atype"', 'title: "multiplicand A", type: "mood"', r"toy.yaml:\d+:57: the values of 'mood' are not element types: happy, sad; known: f16, f32"),
     "a type that may be absent": ("instructions/toy.yaml", 'title: "multiplicand A", type: "atype"', 'title: "multiplicand A", type: "mood"', r"toy.yaml:\d+:5: operand 'a' needs 'mood', which this form does not always give"),
     "a matrix without a shape": ("instructions/toy.yaml", '- {shape: "m16n8k16", ', "- {", r"toy.yaml:\d+:5: the syntax needs 'shape', which this form does not give"),
-    "too many variants": ("instructions/toy.yaml", 'mood: ["", "happy", "sad"]', f"mood: [{', '.join(f'm{number}' for number in range(100_001))}]", r"toy.yaml:\d+:5: this form has 100001 variants; at most 100000 are allowed"),
+    "too many variants": ("instructions/toy.yaml", 'shape: "m16n8k16"', f'shape: "m16n8k{{k}}", ranges: {{k: {{first: 1, last: 4000, step: 1}}}}, colour: [{", ".join(f"c{number}" for number in range(26))}]', r"toy.yaml:\d+:5: this form has 312000 variants; at most 100000 are allowed"),
     "a family with the name of another file": ("instructions/toy.yaml", 'family: "toy"', 'family: "types"', r"toy.yaml:3:10: a family cannot be called 'types': other files have this name"),
     "a family with the name of a keyword": ("instructions/toy.yaml", 'family: "toy"', 'family: "class"', r"toy.yaml:3:10: a family cannot be called 'class'"),
     "sums of a type that there is not": ("instructions/toy.yaml", "requires:", 'semantics:\n  - {multiply: "exact", accumulate: "f32", sums: "f33", text: "x", source: "3"}\nrequires:', r"toy.yaml:\d+:\d+: unknown element type 'f33'"),
@@ -175,7 +186,13 @@ def test_the_error_says_where_and_what(toy: Path, name: str) -> None:
     assert result.exit_code == 1, result.output
     assert re.search(message, result.stderr), result.stderr
     assert not out.exists()
-    assert _run("validate", "--spec", toy).exit_code == 1
+
+
+def test_validate_says_what_generate_says(toy: Path) -> None:
+    _edit(toy / "targets.yaml", 'ptx: "7.0"', "ptx: 7.0")
+    generated, validated = _run("generate", "--spec", toy, "--out", toy.parent / "out"), _run("validate", "--spec", toy)
+    assert validated.exit_code == 1
+    assert validated.stderr == generated.stderr
 
 
 _SPARSITY = """\
@@ -234,7 +251,7 @@ def test_all_errors_come_at_once(toy: Path) -> None:
         "targets.yaml",
         "types.yaml",
     ]
-    assert result.stderr.splitlines()[-1] == "3 problems in the spec; nothing was written"
+    assert result.stderr.splitlines()[-1] == "3 problems in the spec"
 
 
 def test_many_errors_are_counted(toy: Path) -> None:
@@ -245,7 +262,7 @@ def test_many_errors_are_counted(toy: Path) -> None:
     assert len(lines) == 100 + 1 + 1 + 1
     assert lines[100].endswith("more.yaml: and 900 more problems")
     assert "targets.yaml:3:13" in lines[101]
-    assert lines[102] == "1001 problems in the spec; nothing was written"
+    assert lines[102] == "1001 problems in the spec"
 
 
 # A whole kind of document is missing: its file, and the only error.
@@ -268,9 +285,7 @@ def test_a_missing_kind_of_document_is_one_error(tmp_path: Path, kind: str) -> N
     (spec / name).rename(tmp_path / name)
     done = _run("validate", "--spec", spec)
     assert done.exit_code == 1
-    assert re.fullmatch(rf"\S+yaml:\d+:1: no document of kind {message}\n1 problem in the spec; nothing was written\n", done.stderr), (
-        done.stderr
-    )
+    assert re.fullmatch(rf"\S+yaml:\d+:1: no document of kind {message}\n1 problem in the spec\n", done.stderr), done.stderr
 
 
 def test_two_missing_kinds_are_two_errors(tmp_path: Path) -> None:
@@ -356,6 +371,14 @@ def test_an_empty_directory(tmp_path: Path) -> None:
     result = _run("validate", "--spec", tmp_path / "empty")
     assert result.exit_code == 1
     assert "no YAML document here; a spec directory holds *.yaml files" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["", "# later\n"])
+def test_an_empty_file(toy: Path, text: str) -> None:
+    (toy / "later.yaml").write_text(text, encoding="utf-8")
+    result = _run("validate", "--spec", toy)
+    assert result.exit_code == 1
+    assert re.search(r"later.yaml:1:1: no document here; write one, or delete the file\n", result.stderr), result.stderr
 
 
 def test_no_directory(tmp_path: Path) -> None:

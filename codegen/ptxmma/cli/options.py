@@ -39,7 +39,7 @@ def read(spec: Path, overlay: Path | None) -> Catalog:
         return pipeline.read(spec, overlay)
     except SpecError as error:
         click.echo(error, err=True)
-        click.echo(f"{len(error.problems)} problem{'s' if len(error.problems) > 1 else ''} in the spec; nothing was written", err=True)
+        click.echo(f"{len(error.problems)} problem{'s' if len(error.problems) > 1 else ''} in the spec", err=True)
         sys.exit(1)
 
 

@@ -1,6 +1,6 @@
 """YAML text -> plain data with a map of positions.
 
-Only the part of YAML that a spec needs is admitted: mappings, lists, strings, integers, true and false.  No aliases (they can
+Only the part of YAML that a spec needs is admitted: mappings, lists, strings, integers, true and false.  No anchors and aliases (they can
 explode), no duplicate keys, and no plain scalar that YAML would turn into something else: an unquoted 8.10 is the number 8.1.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ def read(path: Path, added: bool, problems: list[Problem]) -> list[Document]:
         return []
     try:
         nodes = [node for node in yaml.compose_all(text, Loader=_LOADER) if node is not None]
+        problems += _anchors(text, shown)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Position(shown, mark.line + 1, mark.column + 1) if mark else Position(shown)
@@ -78,6 +80,8 @@ def read(path: Path, added: bool, problems: list[Problem]) -> list[Document]:
     except (yaml.YAMLError, RecursionError) as error:
         problems.append(Problem(Position(shown), f"not YAML: {str(error).splitlines()[0]}"))
         return []
+    if not nodes:
+        problems.append(Problem(Position(shown), "no document here; write one, or delete the file"))
     documents = []
     for node in nodes:
         reader, before = _Reader(shown, added, problems), len(problems)
@@ -85,6 +89,15 @@ def read(path: Path, added: bool, problems: list[Problem]) -> list[Document]:
         document.misread = len(problems) > before
         documents.append(document)
     return documents
+
+
+def _anchors(text: str, shown: str) -> Iterator[Problem]:
+    """The anchors in a file; composing leaves no trace of one without an alias."""
+    for event in yaml.parse(text, Loader=_LOADER) if "&" in text else ():
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None and not isinstance(event, yaml.AliasEvent):
+            mark = event.start_mark
+            assert mark is not None
+            yield Problem(Position(shown, mark.line + 1, mark.column + 1), f"anchors are not allowed; leave &{event.anchor} out")
 
 
 def _shown(path: Path) -> str:
@@ -155,6 +168,6 @@ class _Reader:
             self._problems.append(Problem(position, f"{node.value}: an integer must be written in decimal, with at most 18 digits"))
             return node.value
         what = {"float": "a number with a fraction", "bool": "a truth value", "null": "nothing"}.get(kind, f"a {kind}")
-        message = f'{node.value or "an empty value"} is {what} to YAML; write it in quotes: "{node.value}"'
-        self._problems.append(Problem(position, message))
+        mend = "give a value, or leave the key out" if kind == "null" else f'write it in quotes: "{node.value}"'
+        self._problems.append(Problem(position, f"{node.value or 'an empty value'} is {what} to YAML; {mend}"))
         return node.value

@@ -60,6 +60,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _rules(name_rules.problems, spoils="instruction"),
         _rules(target_rules.problems, needs="targets isa_versions", spoils="targets"),
         _rules(reference_rules.problems, needs="types targets instruction", spoils="types"),
+        _rules(reference_rules.versions, needs="isa_versions"),
         _rules(register_layout_rules.problems, needs="instruction errata", spoils="register_layouts"),
         _rules(shared_memory_rules.problems, needs="types"),
         _rules(descriptor_rules.problems, needs="instruction targets"),

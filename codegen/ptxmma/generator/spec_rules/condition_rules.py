@@ -6,14 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem
-from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
+from ptxmma.generator.spec_rules.rule_context import COMMON_FACTS, OPERAND_FACTS, Place, RuleContext, listed
 from ptxmma.model import Condition, InstructionSet
 
 #: The lists of an instruction whose entries have a condition.
 CONDITIONAL = ("ignored", "requires", "observed", "semantics", "undefined", "uniform", "notes")
-#: Facts that conditions may test besides an instruction's qualifiers and the sizes that they give.
-_COMMON_FACTS = {"name", "family"}
-_OPERAND_FACTS = {"operand", "bits", "ratio", "chunk_size"}
 
 #: A condition that says for whom it is, whoever that may be.
 _ANYONE: Condition = {"family": ()}
@@ -52,7 +49,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         for name, some in _values(entry).items():
             values[name] = values.get(name, set()) | some
 
-    def judged(conditions: Iterable[Condition], extra: set[str], *place: str | int) -> Iterator[Problem]:
+    def judged(conditions: Iterable[Condition], extra: Set[str], *place: str | int) -> Iterator[Problem]:
         for condition in conditions:
             for key, names in (("family", families), ("name", [entry.name for entry in spec.instructions])):
                 yield from context.known(key, map(str, condition.get(key, ())), names, *place)
@@ -62,21 +59,21 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             values: _Values = {}
             for name, some in ((name, some) for family in named for name, some in families[family].items()):
                 values[name] = values.get(name, set()) | some
-            facts = _COMMON_FACTS.union(extra, *(context.extents[family] for family in named))
+            facts = COMMON_FACTS.union(extra, *(context.extents[family] for family in named))
             yield from _condition(context, condition, values, facts, place)
 
     for section in ("register_layouts", "granularities"):
         for number, part in enumerate(getattr(spec, section)):
             yield from _whose(context, part.of, section, number, "of")
-            yield from judged(part.of, _OPERAND_FACTS, section, number, "of")
+            yield from judged(part.of, OPERAND_FACTS, section, number, "of")
     for number, carrier in enumerate(spec.types.carriers):
         yield from _whose(context, carrier.when, "types", "carriers", number, "when")
-        yield from judged(carrier.when, _OPERAND_FACTS, "types", "carriers", number, "when")
+        yield from judged(carrier.when, OPERAND_FACTS, "types", "carriers", number, "when")
     for number, container in enumerate(spec.types.containers):
-        yield from judged(container.when, _OPERAND_FACTS, "types", "containers", number, "when")
+        yield from judged(container.when, OPERAND_FACTS, "types", "containers", number, "when")
     for section in ("block_formats", "block_scaling"):
         for number, part in enumerate(getattr(spec, section)):
-            yield from judged(part.of, _OPERAND_FACTS, section, number, "of")
+            yield from judged(part.of, OPERAND_FACTS, section, number, "of")
     for index, chip in enumerate(spec.throughput):
         for number, rate in enumerate(chip.rates):
             yield from judged(rate.of, set(), "throughput", index, "rates", number, "of")
@@ -88,7 +85,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 
 def _whose(context: RuleContext, conditions: Sequence[Condition], *place: str | int) -> Iterator[Problem]:
     """An entry that names operands names their family or instruction, since names of operands are local to a family."""
-    if not all(_COMMON_FACTS & condition.keys() for condition in conditions or ({},)):
+    if not all(COMMON_FACTS & condition.keys() for condition in conditions or ({},)):
         yield Problem(context.at(*place), "each condition must have family: or name:, to say for whose operands the entry is")
 
 
@@ -100,7 +97,7 @@ def _values(entry: InstructionSet) -> _Values:
 def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
     """The conditions of an instruction, and the values that its qualifiers have where a spelling leaves them out."""
     values = _values(entry)
-    facts = _COMMON_FACTS.union(entry.extent_names)
+    facts = COMMON_FACTS.union(entry.extent_names)
     for name in CONDITIONAL:
         for number, rule in enumerate(getattr(entry, name)):
             for condition in rule.when:

@@ -9,7 +9,7 @@ import msgspec
 from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules import form_rules, operand_rules
-from ptxmma.generator.spec_rules.rule_context import NUMBERS, PLACES, VARIABLES, Place, RuleContext, listed
+from ptxmma.generator.spec_rules.rule_context import COMMON_FACTS, NUMBERS, OPERAND_FACTS, PLACES, VARIABLES, Place, RuleContext, listed
 from ptxmma.matrices.operations import OPERATIONS
 from ptxmma.model import Condition, InstructionSet, Version, formula, operand_names
 
@@ -63,6 +63,11 @@ def _syntax(context: RuleContext, entry: InstructionSet, place: Place) -> Iterat
     for name in sorted(set(qualifiers) - named):
         where = "qualifiers" if name in entry.qualifiers else "extents"
         yield Problem(context.at(*place, where, name), f"the syntax does not name qualifier {name!r}")
+    for name in qualifiers:
+        if name in COMMON_FACTS | OPERAND_FACTS:
+            where = "qualifiers" if name in entry.qualifiers else "extents"
+            message = f"a qualifier cannot be called {name!r}: conditions have a fact of this name; choose another name"
+            yield Problem(context.at(*place, where, name), message)
 
 
 def _extents(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
@@ -73,6 +78,9 @@ def _extents(context: RuleContext, entry: InstructionSet, place: Place) -> Itera
         for name in dict.fromkeys(names):
             if name in VARIABLES | PLACES | NUMBERS:
                 yield Problem(context.at(*here), f"{name!r} is a variable of formulas already; choose another name")
+            elif name in COMMON_FACTS | OPERAND_FACTS:
+                message = f"a size cannot be called {name!r}: conditions have a fact of this name; choose another name"
+                yield Problem(context.at(*here), message)
         for value in extents.values:
             if value not in qualifier_values(entry, qualifier):
                 yield Problem(context.at(*here, value), f"no form has {qualifier} {value!r}; leave it out")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import RuleContext
+from ptxmma.model import Version
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -30,3 +31,31 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, erratum in enumerate(spec.errata):
         if erratum.family:
             yield from context.known("family", [erratum.family], families, "errata", index, "family")
+
+
+def versions(context: RuleContext) -> Iterator[Problem]:
+    """CUDA releases that never were, and PTX ISA versions that match no entry, where no rule about instructions or targets looks."""
+    spec = context.spec
+    for index, target in enumerate(spec.targets):
+        yield from _release(context, target.until, "targets", index, "until")
+        for number, floor in enumerate(target.ptx_in):
+            yield from _release(context, floor.cuda, "targets", index, "ptx_in", number, "cuda")
+            yield from context.known("PTX ISA version", [floor.ptx], context.versions, "targets", index, "ptx_in", number, "ptx")
+    for index, entry in enumerate(spec.instructions):
+        for number, rule in enumerate(entry.requires):
+            yield from _release(context, rule.since, "instructions", index, "requires", number, "since")
+    for index, erratum in enumerate(spec.errata):
+        for number, quirk in enumerate(erratum.rules):
+            yield from _release(context, quirk.since, "errata", index, "rules", number, "since")
+            yield from _release(context, quirk.until, "errata", index, "rules", number, "until")
+        for number, sighting in enumerate(erratum.seen):
+            yield from context.known(
+                "PTX ISA version", filter(None, [sighting.ptx]), context.versions, "errata", index, "seen", number, "ptx"
+            )
+
+
+def _release(context: RuleContext, name: str, *place: str | int) -> Iterator[Problem]:
+    """A CUDA release is as old as one that brought a PTX ISA version, or between two of them: not each brought one."""
+    releases = sorted(Version(entry.cuda) for entry in context.spec.isa_versions)
+    if name and not releases[0] <= Version(name) <= releases[-1]:
+        yield Problem(context.at(*place), f"unknown CUDA release {name!r}; isa_versions has {releases[0]} to {releases[-1]}")

@@ -16,6 +16,9 @@ VARIABLES = frozenset({"lane", "warp", "i", "bits", "ratio", "chunk_size"})
 PLACES = frozenset({"lane", "bit", "byte"})
 #: What formulas for numbers of bytes read besides extents.
 NUMBERS = frozenset({"bits", "ratio", "chunk_size", "thread_bytes"})
+#: What conditions test besides an instruction's qualifiers and the sizes that they give, and those about operands besides that.
+COMMON_FACTS = frozenset({"name", "family"})
+OPERAND_FACTS = frozenset({"operand", "bits", "ratio", "chunk_size"})
 #: Keys and indices that lead to a part of the model.
 Place = tuple[str | int, ...]
 
