@@ -57,7 +57,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_type_info ptxmma_describe_type(ptxmma_type type) {
   }
 }
 
-/** e2m1 in bits 2 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3. */
+/** e2m1 in bits 2 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3, 9.7.16.10.4.3. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m1_b8(uint32_t element) {
   return (element & 0xf) << 2;
 }
@@ -67,7 +67,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e2m1_b8(uint32_t container) {
   return (container >> 2) & 0xf;
 }
 
-/** e3m2 in bits 0 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3. */
+/** e3m2 in bits 0 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3, 9.7.16.10.4.3. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e3m2_b8(uint32_t element) {
   return (element & 0x3f);
 }
@@ -77,37 +77,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e3m2_b8(uint32_t container) {
   return container & 0x3f;
 }
 
-/** e2m3 in bits 0 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3. */
-PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m3_b8(uint32_t element) {
-  return (element & 0x3f);
-}
-
-/** The element that ptxmma_pack_e2m3_b8 put into a container. */
-PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e2m3_b8(uint32_t container) {
-  return container & 0x3f;
-}
-
-/** e2m1 in bits 2 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.16.10.4.3. */
-PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m1_b8(uint32_t element) {
-  return (element & 0xf) << 2;
-}
-
-/** The element that ptxmma_pack_e2m1_b8 put into a container. */
-PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e2m1_b8(uint32_t container) {
-  return (container >> 2) & 0xf;
-}
-
-/** e3m2 in bits 0 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.16.10.4.3. */
-PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e3m2_b8(uint32_t element) {
-  return (element & 0x3f);
-}
-
-/** The element that ptxmma_pack_e3m2_b8 put into a container. */
-PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e3m2_b8(uint32_t container) {
-  return container & 0x3f;
-}
-
-/** e2m3 in bits 0 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.16.10.4.3. */
+/** e2m3 in bits 0 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3, 9.7.16.10.4.3. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m3_b8(uint32_t element) {
   return (element & 0x3f);
 }

@@ -142,7 +142,7 @@ def _containers(spec: Spec) -> list[dict[str, Any]]:
 def _condition(when: tuple[Condition, ...]) -> str:
     """A condition in words: ``under kind::f8f6f4 or kind::mxf8f6f4``."""
     parts = (" and ".join(" or ".join(map(str, values)) for values in one.values()) for one in when)
-    return " under " + ", or ".join(parts) if when else ""
+    return " under " + ", or ".join(dict.fromkeys(parts)) if when else ""
 
 
 # --- targets ----------------------------------------------------------------------------------------------------------------
