@@ -15,7 +15,9 @@ from cuda_calls import Kernels, Nvcc, calls, front_calls, instructions_in
 from header_programs import write_headers
 from ptxmma.catalog.cplusplus import front_name, identifier, shown
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.variants import recased
 from ptxmma.generator import pipeline
+from ptxmma.generator.spec_rules.variant_rules import HEADER_NAMES
 from ptxmma.model import Version
 
 _DIALECTS = ("c++11", "c++20")  # 14 and 17 are used below
@@ -83,6 +85,25 @@ def test_the_front_names_an_instruction_by_shape_types_and_what_is_unusual(catal
 )
 def test_every_name_of_a_spec_is_a_name_in_cplusplus(name: str, expected: str) -> None:
     assert identifier(name) == expected
+
+
+def test_names_that_the_headers_have_are_kept_from_families_and_modifiers(catalog: Catalog, include: Path) -> None:
+    declared = set()
+    for path in sorted((include / "ptxmma").rglob("*.cuh")):
+        depth = 0
+        for line in path.read_text().splitlines():
+            if depth == 1 and (name := re.match(r"(?:template <.*> )?(?:struct|using|namespace) (\w+)", line)):
+                declared.add(name[1])
+            depth += line.count("{") - line.count("}")
+    spec = catalog.database.spec
+    of_the_spec = {
+        name for instruction in catalog.all() for template, tags in [front_name(instruction.variant)] for name in (template, *tags)
+    }
+    of_the_spec |= {identifier(entry.name) for entry in spec.types.elements}
+    of_the_spec |= {recased(value) for entry in spec.instructions for hint in entry.hints for value in hint.values}
+    kinds = [kind for entry in spec.instructions for kind in entry.operand_kinds.values()]
+    of_the_spec |= {f"negate_{kind.of}" for kind in kinds if kind.kind == "negation"}
+    assert declared - of_the_spec == HEADER_NAMES
 
 
 def test_headers_of_one_family_are_split_by_the_types_of_the_multiplicands(include: Path) -> None:

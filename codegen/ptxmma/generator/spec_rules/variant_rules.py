@@ -13,8 +13,11 @@ from ptxmma.generator.spec_rules.register_layout_rules import LayoutUses
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.model import matches, operand_names
 
-#: Templates and namespaces of the headers beside those of the families.
-_FRONT = frozenset({"carried", "detail", "fragment", "layout", "matrix_descriptor", "shape", "shared_tile", "side_by_side", "sparse"})
+#: Types, templates and namespaces that the headers of every spec have.
+HEADER_NAMES = frozenset(
+    {"carried", "detail", "fragment", "layout", "matrix_descriptor", "no_hint", "operand_tile", "shape", "shared_tile", "side_by_side"}
+    | {"sparse", "storage", "word"}
+)
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -67,14 +70,14 @@ def _front(context: RuleContext) -> Iterator[Problem]:
                     tags.setdefault(tag, context.at("instructions", index, "forms", number))
     for template, index in templates.items():
         here = context.at("instructions", index, "stem")
-        if template in RESERVED or template in _FRONT:
+        if template in RESERVED or template in HEADER_NAMES:
             yield Problem(here, f"the stem gives the template {template!r} of the typed front, which C++ or the headers have; change it")
         elif template in tags:
             message = f"the stem gives the template {template!r} of the typed front, which is a modifier as well; change the stem"
             yield clash(message, here, tags[template])
     for tag, here in tags.items():
-        if tag in _FRONT:
-            yield Problem(here, f"the modifier {tag!r} has the name of a template of the headers; {listed(sorted(_FRONT))} are taken")
+        if tag in HEADER_NAMES:
+            yield Problem(here, f"the modifier {tag!r} has the name of a template of the headers; {listed(sorted(HEADER_NAMES))} are taken")
 
 
 def _templates(context: RuleContext) -> Iterator[Problem]:
