@@ -1,4 +1,7 @@
-"""Every CUDA wrapper, compiled for every architecture that it claims and the installed toolkit knows."""
+"""Every CUDA wrapper, compiled once; and for every architecture that the installed toolkit knows, a wrapper of each requirement.
+
+The wrappers of a family with one requirement share a guard, and their text does not depend on the target.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import yaml
 
 from cuda_calls import Kernels, Nvcc, calls, instructions_in
 from ptxmma import paths
-from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.variants import recased
 
 pytestmark = pytest.mark.nvcc
@@ -32,14 +35,36 @@ def compiler(nvcc: str, catalog: Catalog, include: Path) -> Nvcc:
     return Nvcc(nvcc, catalog, include)
 
 
-@pytest.mark.parametrize("target", _targets() or [pytest.param("", marks=pytest.mark.skip(reason="nvcc is not installed"))])
-def test_every_wrapper_makes_its_canonical_instruction(compiler: Nvcc, catalog: Catalog, target: str, tmp_path: Path) -> None:
-    kernels = Kernels("ptxmma/ptxmma.cuh")
+@pytest.fixture(scope="module")
+def compiled(compiler: Nvcc, catalog: Catalog) -> dict[str, list[Instruction]]:
+    """The instructions that are compiled for each target.
+
+    Each is compiled for the first target that takes all of its operand lists; for other targets only where its family has no other
+    with the same requirements.
+    """
+    chosen: dict[str, list[Instruction]] = {target: [] for target in _targets()}
+    seen = set()
     for instruction in catalog.all():
-        first = instruction.accepted_by().get(target)
-        if first is not None and first <= compiler.ptx:
-            for call in calls(catalog, instruction, target):
-                kernels.add(call.of(f"ptxmma::{instruction.identifier}"), instruction.canonical)
+        accepted = {target: first for target, first in instruction.accepted_by().items() if target in chosen and first <= compiler.ptx}
+        takes = {target: [form for form in instruction.forms if target in instruction.accepted_by(form)] for target in accepted}
+        full = next((target for target in accepted if len(takes[target]) == len(instruction.forms)), None)
+        assert full or not accepted, instruction.canonical
+        for target in accepted:
+            requirement = (instruction.family, target, *instruction.accepted_by().items(), *map(len, takes.values()))
+            if target == full or requirement not in seen:
+                seen.add(requirement)
+                chosen[target].append(instruction)
+    return chosen
+
+
+@pytest.mark.parametrize("target", _targets() or [pytest.param("", marks=pytest.mark.skip(reason="nvcc is not installed"))])
+def test_every_wrapper_makes_its_canonical_instruction(
+    compiler: Nvcc, catalog: Catalog, compiled: dict[str, list[Instruction]], target: str, tmp_path: Path
+) -> None:
+    kernels = Kernels("ptxmma/ptxmma.cuh")
+    for instruction in compiled[target]:
+        for call in calls(catalog, instruction, target):
+            kernels.add(call.of(f"ptxmma::{instruction.identifier}"), instruction.canonical)
     assert kernels.expected
     ptx = compiler.ptx_of(kernels.source, target, tmp_path)
     assert instructions_in(ptx, (instruction.canonical for instruction in catalog.all())) == kernels.expected

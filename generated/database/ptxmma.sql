@@ -1619,18 +1619,13 @@ INSERT INTO element_types VALUES
 ('s32','signed 32-bit integer','signed',32,0,0,0,1,0,0,'int32','CU_TENSOR_MAP_DATA_TYPE_INT32','int32_t','','5.2.1',22);
 
 INSERT INTO containers VALUES
-(1,0,'[{"kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,2,'9.7.14.6.3'),
-(2,1,'[{"kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,0,'9.7.14.6.3'),
-(3,2,'[{"mma_kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,2,'9.7.16.10.4.3'),
-(4,3,'[{"mma_kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,0,'9.7.16.10.4.3');
+(1,0,'[{"kind":["kind::f8f6f4","kind::mxf8f6f4"]},{"mma_kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,2,'9.7.14.6.3, 9.7.16.10.4.3'),
+(2,1,'[{"kind":["kind::f8f6f4","kind::mxf8f6f4"]},{"mma_kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,0,'9.7.14.6.3, 9.7.16.10.4.3');
 
 INSERT INTO container_elements VALUES
 (1,0,'e2m1'),
 (2,0,'e3m2'),
-(2,1,'e2m3'),
-(3,0,'e2m1'),
-(4,0,'e3m2'),
-(4,1,'e2m3');
+(2,1,'e2m3');
 
 INSERT INTO register_types VALUES
 ('b16','16 bits',16,'uint16_t','h','5.2.1',0),
