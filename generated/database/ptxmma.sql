@@ -1060,6 +1060,33 @@ CREATE TABLE proxy_accesses (
   "source" TEXT NOT NULL
 );
 
+-- Who executes some instructions, so that they take effect once.
+CREATE TABLE issuers (
+  "id" INTEGER PRIMARY KEY,
+  "protocol" INTEGER NOT NULL REFERENCES protocols("id"),
+  "position" INTEGER NOT NULL,
+  "alone" TEXT NOT NULL,
+  "pair" TEXT NOT NULL,
+  "text" TEXT NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE issuer_instructions (
+  "issuer" INTEGER NOT NULL REFERENCES issuers("id"),
+  "position" INTEGER NOT NULL,
+  "instruction" TEXT NOT NULL,
+  PRIMARY KEY ("issuer", "position")
+) WITHOUT ROWID;
+
+-- A qualifier that has one value in all instructions of a kernel.
+CREATE TABLE same_qualifiers (
+  "id" INTEGER PRIMARY KEY,
+  "protocol" INTEGER NOT NULL REFERENCES protocols("id"),
+  "position" INTEGER NOT NULL,
+  "qualifier" TEXT NOT NULL,
+  "source" TEXT NOT NULL
+);
+
 -- The published peak of a chip at one clock.
 CREATE TABLE throughput (
   "id" INTEGER PRIMARY KEY,
@@ -7053,15 +7080,21 @@ INSERT INTO protocol_families VALUES
 (2,2,'tcgen05.ld.red'),
 (2,3,'tcgen05.ld.spcompress'),
 (2,4,'tcgen05.st'),
-(2,5,'tcgen05.cp');
+(2,5,'tcgen05.cp'),
+(2,6,'tcgen05.mma'),
+(2,7,'tcgen05.mma.sp'),
+(2,8,'tcgen05.mma.ws'),
+(2,9,'tcgen05.mma.ws.sp');
 
 INSERT INTO definitions VALUES
 (1,1,0,'warpgroup','','Four neighbouring warps of which the first has a warp rank that is a multiple of 4.','9.7.15.1'),
 (2,1,1,'warp rank','(tid.x + tid.y * ntid.x + tid.z * ntid.x * ntid.y) // 32','The number of a warp in its thread block.','9.7.15.1'),
 (3,1,2,'warp in the warpgroup','warpid % 4','Warp w of a warpgroup holds, and for sparse A describes, rows 16w to 16w+15.','9.7.15.6.2'),
 (4,1,3,'wgmma-group','','The wgmma.mma_async operations of a warpgroup that one wgmma.commit_group gathered; it may be empty.','9.7.15.7.2'),
-(5,2,0,'peer CTA','%cluster_ctarank ^ 1','The other thread block of a pair, whose rank in the cluster differs in the lowest bit.','9.7.16.5.1'),
-(6,2,1,'tcgen05 pipeline','','Two asynchronous operations that execute in the order in which they were issued.','9.7.16.6.2');
+(5,2,0,'CTA pair','%cluster_ctarank // 2','Two thread blocks of a cluster whose ranks differ in the lowest bit alone.','9.7.16.5.1'),
+(6,2,1,'even CTA','%cluster_ctarank % 2 == 0','The thread block of a pair with the lower rank; the other is the odd one.','9.7.16.5.1'),
+(7,2,2,'peer CTA','%cluster_ctarank ^ 1','The other thread block of a pair, whose rank in the cluster differs in the lowest bit.','9.7.16.5.1'),
+(8,2,3,'tcgen05 pipeline','','Two asynchronous operations that execute in the order in which they were issued.','9.7.16.6.2');
 
 INSERT INTO steps VALUES
 (1,1,0,'load','load','','Bring A and D into registers, or A and B into shared memory.','9.7.15'),
@@ -7092,18 +7125,47 @@ INSERT INTO orderings VALUES
 (8,2,1,'tcgen05.cp or tcgen05.shift','tcgen05.mma with the same .cta_group','','','A product executes after the copies and shifts that were issued before it.','9.7.16.6.2'),
 (9,2,2,'tcgen05.shift','tcgen05.cp.4x256b with the same .cta_group','','','This copy executes after the shifts that were issued before it.','9.7.16.6.2'),
 (10,2,3,'tcgen05.mma','tcgen05.shift with the same .cta_group','','','A shift executes after the products that were issued before it.','9.7.16.6.2'),
-(11,2,4,'tcgen05.mma, tcgen05.cp or tcgen05.shift','anything else that depends on it','tcgen05.commit','the thread that issued it','The mbarrier completes its phase after the operations that the commit tracks.','9.7.16.6.2.1.1'),
-(12,2,5,'tcgen05.ld','anything that depends on it','tcgen05.wait::ld','the warp that issued it','Loaded registers are valid after the wait.','9.7.16.6.2.1.2'),
-(13,2,6,'tcgen05.st','anything that depends on it','tcgen05.wait::st','the warp that issued it','Stored cells are complete after the wait.','9.7.16.6.2.1.2'),
-(14,2,7,'an asynchronous operation','a barrier that lets another thread go on','tcgen05.fence::before_thread_sync','the thread that issued it','The operation comes before the barrier. tcgen05.commit does the same for what it tracks.','9.7.16.6.4'),
-(15,2,8,'a barrier','an asynchronous operation that depends on another thread','tcgen05.fence::after_thread_sync','the thread that issues it','The operation comes after the barrier.','9.7.16.6.4'),
-(16,2,9,'write to shared memory through the generic proxy','tcgen05.mma or tcgen05.cp that reads it','fence.proxy.async','every thread that wrote','Both read shared memory through the async proxy.','9.7.16.6.5');
+(11,2,4,'tcgen05.ld','use of a loaded register in the same thread','','','A true dependence through a register is respected. It orders no other access to memory.','9.7.16.6.4.5'),
+(12,2,5,'accesses of the other thread block of the pair','tcgen05.dealloc.cta_group::2','','both thread blocks','A barrier of the cluster, or another synchronisation, comes between them.','9.7.16.5'),
+(13,2,6,'tcgen05.mma, tcgen05.cp or tcgen05.shift','anything else that depends on it','tcgen05.commit','the thread that issued it','The mbarrier completes its phase after the operations that the commit tracks.','9.7.16.6.2.1.1'),
+(14,2,7,'tcgen05.ld','anything else that depends on it','tcgen05.wait::ld','the warp that issued it','The load is complete after the wait: its cells may be written, or freed.','9.7.16.6.2.1.2'),
+(15,2,8,'tcgen05.st','anything that depends on it','tcgen05.wait::st','the warp that issued it','Stored cells are complete after the wait.','9.7.16.6.2.1.2'),
+(16,2,9,'an asynchronous operation','a barrier that lets another thread go on','tcgen05.fence::before_thread_sync','the thread that issued it','The operation comes before the barrier. tcgen05.commit does the same for what it tracks.','9.7.16.6.4'),
+(17,2,10,'a barrier','an asynchronous operation that depends on another thread','tcgen05.fence::after_thread_sync','the thread that issues it','The operation comes after the barrier.','9.7.16.6.4'),
+(18,2,11,'write to shared memory through the generic proxy','tcgen05.mma or tcgen05.cp that reads it','fence.proxy.async','every thread that wrote','Both read shared memory through the async proxy.','9.7.16.6.5');
 
 INSERT INTO proxy_accesses VALUES
 (1,1,0,'shared memory operands of wgmma.mma_async','async','9.7.15.4'),
 (2,1,1,'ordinary loads and stores','generic','9.7.15.4'),
 (3,2,0,'shared memory operands of tcgen05.mma and tcgen05.cp','async','9.7.16.6.5'),
 (4,2,1,'mbarrier of tcgen05.commit','generic','9.7.16.12.1');
+
+INSERT INTO issuers VALUES
+(1,2,0,'one thread','one thread of the pair, while the other thread block still runs','The issue of one thread starts the whole operation.','9.7.16.5'),
+(2,2,1,'one warp','one warp of each thread block; the first may wait for the other','The two warps allocate and free together.','9.7.16.5'),
+(3,2,2,'each warp for its quarter of the lanes','','A warp reaches 32 lanes: four neighbouring warps reach all of them.','9.7.16.5'),
+(4,2,3,'each thread whose accesses are ordered','','It orders the accesses of its thread.','9.7.16.5');
+
+INSERT INTO issuer_instructions VALUES
+(1,0,'tcgen05.mma'),
+(1,1,'tcgen05.mma.sp'),
+(1,2,'tcgen05.mma.ws'),
+(1,3,'tcgen05.mma.ws.sp'),
+(1,4,'tcgen05.cp'),
+(1,5,'tcgen05.shift'),
+(1,6,'tcgen05.commit'),
+(2,0,'tcgen05.alloc'),
+(2,1,'tcgen05.dealloc'),
+(2,2,'tcgen05.relinquish_alloc_permit'),
+(3,0,'tcgen05.ld'),
+(3,1,'tcgen05.st'),
+(3,2,'tcgen05.wait::ld'),
+(3,3,'tcgen05.wait::st'),
+(4,0,'tcgen05.fence::before_thread_sync'),
+(4,1,'tcgen05.fence::after_thread_sync');
+
+INSERT INTO same_qualifiers VALUES
+(1,2,0,'cta_group','9.7.16.10.9.1');
 
 INSERT INTO throughput VALUES
 (1,0,'NVIDIA A100 (SXM4)','sm_80',108,1410,'NVIDIA A100 Tensor Core GPU Architecture, whitepaper'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -9,10 +10,11 @@ from typing import NamedTuple
 from ptxmma.catalog.explanation import changes, closest
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.requirements import targets_of
+from ptxmma.catalog.resolution import OPERATION
 from ptxmma.catalog.spellings import hint_values, without_own_hints
 from ptxmma.check.legality import accepted
 from ptxmma.check.operand_faults import listing
-from ptxmma.model import Version
+from ptxmma.model import Version, matches
 
 #: Different opcodes for which the closest is looked up: the search is slow, and nobody reads more of them.
 _MOST = 100
@@ -113,7 +115,25 @@ class Diagnoses:
             return Diagnosis("version", f"needs PTX ISA {accepts[first]}, but is checked for {version}{self._stated(instruction)}")
         close = self._closest(instruction.canonical, target, version)
         text = f"{where}; supported: {self._named(accepts)}{self._stated(instruction)}"
+        if close is None and (instead := self._instead(instruction, target)):
+            return Diagnosis("target", f"{text}; {target} multiplies with {instead.canonical}")
         return Diagnosis("target", text + (f"; the closest that {target} supports is {close.canonical}" if close else ""))
+
+    def _instead(self, instruction: Instruction, target: str) -> Instruction | None:
+        """What multiplies in registers on a target with the most of the modifiers and types of a product in tensor memory."""
+        products = self._catalog.database.spec.tensor_products
+        if instruction.operation != OPERATION or products is None:
+            return None
+        own = set(filter(None, instruction.variant.qualifiers.values()))
+        own.update(element for row in products.types if matches(row.of, instruction.variant.facts) for element in (*row.dtype, *row.atype))
+        others = self._catalog.all(lambda entry: entry.operation == "multiply" and entry.sparse == instruction.sparse)
+        accepting = [each for each in others if target in each.accepted_by()]
+        accepting = [each for each in accepting if each.family == accepting[0].family]  # the plain one comes first
+
+        def fits(other: Instruction) -> tuple[int, bool, int]:
+            return sum(value in own for value in other.qualifiers.values()), other.documented, math.prod(other.extents.values())
+
+        return max(accepting, key=fits, default=None)
 
     def _named(self, accepts: dict[str, Version]) -> str:
         """The targets, by their first version, from which it follows for all others: these include one that is named."""

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ptxmma.check import rules_of_asm, rules_of_costs, rules_of_opcodes, rules_of_operands
+from ptxmma.check import rules_of_asm, rules_of_costs, rules_of_opcodes, rules_of_operands, rules_of_tensor_memory
 from ptxmma.check.rule import Rule
 
 #: Every rule by its code.
 RULES: Mapping[str, Rule] = dict(
-    sorted({**rules_of_asm.RULES, **rules_of_costs.RULES, **rules_of_opcodes.RULES, **rules_of_operands.RULES}.items())
+    sorted(
+        {
+            **rules_of_asm.RULES,
+            **rules_of_costs.RULES,
+            **rules_of_opcodes.RULES,
+            **rules_of_operands.RULES,
+            **rules_of_tensor_memory.RULES,
+        }.items()
+    )
 )

@@ -38,6 +38,23 @@ class Ordering(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class Issuer(Entry, frozen=True, kw_only=True):
+    """Who executes some instructions, so that they take effect once."""
+
+    instructions: Annotated[tuple[Name, ...], SOME]  # ("tcgen05.alloc", "tcgen05.dealloc")
+    alone: Text  # in one thread block: "one warp"
+    pair: Text = ""  # in a pair of thread blocks: "one warp of each"
+    text: Text
+    source: Source
+
+
+class SameQualifier(Entry, frozen=True, kw_only=True):
+    """A qualifier that has one value in all instructions of a kernel."""
+
+    qualifier: Name  # "cta_group"
+    source: Source
+
+
 class ProxyAccess(Entry, frozen=True, kw_only=True):
     """The proxy of an access to memory."""
 
@@ -55,4 +72,6 @@ class Protocol(Entry, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     orderings: tuple[Ordering, ...]
     proxies: tuple[ProxyAccess, ...]
+    issuers: tuple[Issuer, ...] = ()
+    same: tuple[SameQualifier, ...] = ()
     source: Source

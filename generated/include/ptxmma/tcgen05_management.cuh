@@ -39,8 +39,10 @@
 // A product executes after the copies and shifts that were issued before it.
 // This copy executes after the shifts that were issued before it.
 // A shift executes after the products that were issued before it.
+// A true dependence through a register is respected. It orders no other access to memory.
+// A barrier of the cluster, or another synchronisation, comes between them.
 // The mbarrier completes its phase after the operations that the commit tracks.
-// Loaded registers are valid after the wait.
+// The load is complete after the wait: its cells may be written, or freed.
 // Stored cells are complete after the wait.
 // The operation comes before the barrier. tcgen05.commit does the same for what it tracks.
 // The operation comes after the barrier.

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "cuda/config.cuh"
+#include "tcgen05_management.cuh"
 #include "cuda/hints.cuh"
 
 namespace ptxmma {

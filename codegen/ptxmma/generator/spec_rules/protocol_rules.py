@@ -27,6 +27,11 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             for index, part in enumerate(getattr(protocol, section)):
                 if value := getattr(part, key):
                     yield from context.known("instruction", [value], names, "protocols", number, section, index, key)
+        for index, issuer in enumerate(protocol.issuers):
+            yield from context.known("instruction", issuer.instructions, names, "protocols", number, "issuers", index, "instructions")
+        qualifiers = {name for entry in instructions if entry.family in protocol.families for name in entry.qualifiers}
+        for index, same in enumerate(protocol.same):
+            yield from context.known("qualifier", [same.qualifier], sorted(qualifiers), "protocols", number, "same", index, "qualifier")
         steps = [step.instruction for step in protocol.steps if step.instruction]
         for index, step in enumerate(protocol.steps):
             if step.instruction and steps.count(step.instruction) > 1:

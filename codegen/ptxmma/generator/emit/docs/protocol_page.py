@@ -41,5 +41,11 @@ def _shown(spec: Spec, protocol: Protocol) -> dict[str, Any]:
             cells={"needs": lambda order: rest.code(order.needs) if order.needs else "nothing"},
         ),
         "proxies": struct_tables.table(protocol.proxies),
+        "issuers": struct_tables.table(
+            protocol.issuers,
+            titles={"alone": "In one thread block", "pair": "In a pair", "text": "Why"},
+            cells={"instructions": lambda issuer: rest.codes(issuer.instructions)},
+        ),
+        "same": [f"{rest.code('.' + same.qualifier)} ({rest.source(same.source)})" for same in protocol.same],
         "source": rest.source(protocol.source),
     }

@@ -1,0 +1,64 @@
+"""The rules about kernels that use tensor memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ptxmma.check.rule import Rule
+
+_ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;"
+_FREE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32;"
+_MMA = "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"
+_COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];"
+_POLL = "poll:\nmbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra poll;"
+_AFTER = "tcgen05.fence::after_thread_sync;"
+_LOAD, _WAIT = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r0];", "tcgen05.wait::ld.sync.aligned;"
+
+
+def _kernel(*lines: str) -> str:
+    """A module for a chip that has tensor memory."""
+    head = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry kernel()\n{\n"
+    declared = (
+        ".reg .pred %p<2>;",
+        ".reg .b32 %r<4>;",
+        ".reg .b64 %rd<2>;",
+        ".shared .align 8 .b8 slot[8];",
+        ".shared .align 8 .b8 bar[8];",
+    )
+    body = [row for line in (*declared, *lines, "ret;") for row in line.split("\n")]
+    return head + "".join(f"    {row}\n" for row in body) + "}\n"
+
+
+RULES: Mapping[str, Rule] = {
+    "missing-thread-fence": Rule(
+        "A kernel that waits for an mbarrier of tcgen05.commit fences before it loads the result.",
+        "tcgen05.ld is asynchronous: without the fence nothing orders it after the wait. Some libraries leave the fence out, and chips may "
+        "forgive it; the manual does not.",
+        "Write tcgen05.fence::after_thread_sync behind the wait.",
+        _kernel(_MMA, _COMMIT, _POLL, _LOAD, _WAIT),
+        _kernel(_MMA, _COMMIT, _POLL, _AFTER, _LOAD, _WAIT),
+    ),
+    "mixed-cta-groups": Rule(
+        "All tcgen05 instructions of a kernel have the same .cta_group.",
+        "The manual demands it, and assemblers do not check it. tcgen05.commit.cta_group::1 does not track operations of .cta_group::2, so "
+        "that its mbarrier says nothing of them.",
+        "Write the .cta_group of the kernel's tcgen05.alloc everywhere.",
+        _kernel(_MMA, _COMMIT.replace("cta_group::1", "cta_group::2")),
+        _kernel(_MMA, _COMMIT),
+    ),
+    "tensor-memory-kept": Rule(
+        "A kernel frees the tensor memory that it has allocated.",
+        "Columns that a kernel keeps are lost to the kernels that run after it on the multiprocessor. Behaviour is undefined.",
+        "Write tcgen05.dealloc in the warp that allocated, after the last access and before the kernel exits.",
+        _kernel(_ALLOC),
+        _kernel(_ALLOC, "ld.shared.b32 %r0, [slot];", _FREE),
+    ),
+    "unwaited-tensor-load": Rule(
+        "A kernel waits for its loads from tensor memory.",
+        "tcgen05.ld is asynchronous. Reading a loaded register waits for that register alone. A product, a store or tcgen05.dealloc behind "
+        "it may change the cells before the load has read them.",
+        "Write tcgen05.wait::ld.sync.aligned behind the last load, before the registers are used.",
+        _kernel(_LOAD),
+        _kernel(_LOAD, _WAIT),
+    ),
+}
