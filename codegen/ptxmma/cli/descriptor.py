@@ -9,7 +9,7 @@ import click
 
 from ptxmma.cli.descriptor_fields import bit_range, instruction, zero_column_mask
 from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options
-from ptxmma.cli.tiles import in_options, integer, swizzle_name, tile_option
+from ptxmma.cli.tiles import family_option, in_options, integer, swizzle_name, tile_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,14 +36,9 @@ def command() -> None:
 command.add_command(instruction)
 command.add_command(zero_column_mask)
 
-#: Whose descriptor it is.
-_family = click.option(
-    "--family", type=click.Choice(["wgmma", "tcgen05"]), default="wgmma", show_default=True, help="The instructions that read it."
-)
-
 
 @command.command("encode")
-@_family
+@family_option
 @tile_option("address", default=0)
 @tile_option("swizzle", required=True)
 @tile_option("lbo")
@@ -117,7 +112,7 @@ def _described(family: str, swizzle: str, given: dict[str, Any], database: str |
 
 @command.command("decode")
 @click.argument("descriptor", type=integer)
-@_family
+@family_option
 @click.option(
     "--type", "element", metavar="NAME", shell_complete=known_names("element"), help="Count bytes as elements of this type too: bf16."
 )

@@ -8,7 +8,7 @@ import click
 
 from ptxmma.cli.matrices import coloured, draw_matrix, within
 from ptxmma.cli.options import catalog_of, database_option, table_options
-from ptxmma.cli.tiles import in_options, swizzle_name, tile_option
+from ptxmma.cli.tiles import family_option, in_options, swizzle_name, tile_option
 
 if TYPE_CHECKING:
     from ptxmma.cli.render import Table
@@ -21,6 +21,7 @@ _STRONG = 2
 
 
 @click.command("smem")
+@family_option
 @tile_option("type", required=True)
 @tile_option("major", required=True)
 @tile_option("swizzle", required=True)
@@ -36,7 +37,7 @@ _STRONG = 2
 @click.option("--conflicts", is_flag=True, help="Only the bank conflicts.")
 @table_options("svg")
 @database_option
-def command(element: str, major: str, swizzle: str, form: str, database: str | None, **given: Any) -> None:
+def command(family: str, element: str, major: str, swizzle: str, form: str, database: str | None, **given: Any) -> None:
     """Show where a matrix lies in shared memory, and what accesses to it cost.
 
     The map has the address of every 16 bytes, which a swizzle moves together; a line is a row, or a column of an
@@ -46,6 +47,7 @@ def command(element: str, major: str, swizzle: str, form: str, database: str | N
     \b
     Example:
       ptxmma smem --type bf16 --major k --swizzle 128 --rows 64 --cols 64
+      ptxmma smem --family tcgen05 --type tf32 --major mn --swizzle 128B_ATOM_32B --rows 64 --cols 32
     """  # noqa: D301  # click's mark for lines that stay as they are
     catalog_of(database)
     from ptxmma.matrices.canonical import Geometry
@@ -59,6 +61,7 @@ def command(element: str, major: str, swizzle: str, form: str, database: str | N
             given["rows"],
             given["cols"],
             start=given["address"],
+            family=family,
             database=database,
             **strides,
         )
@@ -152,7 +155,14 @@ def _json(layout: Geometry, units: Units | None, database: str | None) -> None:
     from ptxmma.matrices.accesses import access_patterns
     from ptxmma.matrices.matrix_descriptor import Descriptor
 
-    about = {"type": layout.element.name, "major": layout.majorness, "swizzle": layout.swizzle, "rows": layout.x, "cols": layout.k}
+    about = {
+        "family": layout.family,
+        "type": layout.element.name,
+        "major": layout.majorness,
+        "swizzle": layout.swizzle,
+        "rows": layout.x,
+        "cols": layout.k,
+    }
     about |= {"address": layout.start, "size": layout.size, "lbo": layout.lbo, "sbo": layout.sbo, "base_offset": layout.base_offset}
     answer: dict[str, Any] = {**about, "descriptor": f"{Descriptor.of(layout).encode(database=database):#018x}"}
     if units is not None:

@@ -45,6 +45,12 @@ def tile_option(name: str, **more: Any) -> Callable[[click.decorators.FC], click
     return click.option(f"--{name}", argument, type=kinds.get(name, integer), help=_HELP[name], show_default="default" in more, **more)
 
 
+#: The family whose instructions read the matrix.
+family_option = click.option(
+    "--family", type=click.Choice(["wgmma", "tcgen05"]), default="wgmma", show_default=True, help="The instructions that read the matrix."
+)
+
+
 def swizzle_name(given: str) -> str:
     """The name of a swizzle mode as users write it: ``128`` is ``"128B"``."""
     return f"{given}B" if given.isdigit() else given

@@ -183,8 +183,8 @@ class Geometry:
         self._canonical = canonical(memory, majorness, swizzle)
         self._database = database
         self._codec = matrix_codec(family, database)
-        self.family = family
-        self.element = element_of(element, majorness, database, family=family, swizzle=swizzle)
+        self.family = self._codec.format.family
+        self.element = element_of(element, majorness, database, family=self.family, swizzle=swizzle)
         self.majorness, self.swizzle = majorness, swizzle
         self.x, self.k = extent("x", x), extent("k", k)
         span = self._canonical.mode.bytes

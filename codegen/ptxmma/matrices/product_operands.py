@@ -101,6 +101,27 @@ def product_operands(instruction: Instruction) -> ProductOperands:
     )
 
 
+def described(instruction: Instruction) -> dict[str, Multiplicand]:
+    """The multiplicands that an instruction can read from shared memory, ``"a"`` and ``"b"``.
+
+    Of a product that spans two thread blocks they are the halves that lie in the shared memory of one: M / 2 rows of A, N / 2 columns of B.
+    """
+    if not any(operand.kind == "shared-descriptor" for form in instruction.forms for operand in form.operands):
+        product = product_operands(instruction)
+        return {letter: each for letter, each in (("a", product.a), ("b", product.b)) if each.described}
+    if "m" not in instruction.extents:
+        return {}
+    sizes, blocks = instruction.extents, instruction.extents.get("ctas", 1)
+    spec, depth = instruction.database.spec, sizes["k"]
+    kept = instruction.metadata.granularity if instruction.sparse else None
+    packed = depth * kept.kept // kept.chunk if kept else depth
+    types = {name: layouts.element_type(spec, instruction.matrix_types[name]) for name in "ab"}
+    return {
+        "a": Multiplicand("a", types["a"], sizes["m"] // blocks, packed, described=True),
+        "b": Multiplicand("b", types["b"], sizes["n"] // blocks, depth, described=True),
+    }
+
+
 def _multiplicand(instruction: Instruction, name: str, lines: int) -> Multiplicand:
     kinds, depth = instruction.variant.instruction.operand_kinds, instruction.extents["k"]
     carriers = [entry for other, entry in kinds.items() if other == name or (entry.kind == "descriptor" and entry.of == name)]

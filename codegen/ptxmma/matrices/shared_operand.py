@@ -10,7 +10,7 @@ import numpy as np
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.matrices.memory_image import SharedLayout
-from ptxmma.matrices.product_operands import product_operands
+from ptxmma.matrices.product_operands import described
 
 
 class SharedOperand(SharedLayout):
@@ -28,14 +28,15 @@ class SharedOperand(SharedLayout):
     def __init__(
         self, instruction: Instruction, operand: str, majorness: str, swizzle: str, x: int | None, k: int | None, **places: Any
     ) -> None:
-        product = product_operands(instruction)
-        chosen = {product.a.name: product.a, product.b.name: product.b}.get(operand)
-        if chosen is None or not chosen.described:
-            raise Missing(f"{instruction.canonical} takes no descriptor of {operand!r}")
+        matrices = described(instruction)
+        letter, chosen = next(((letter, each) for letter, each in matrices.items() if each.name == operand), ("", None))
+        if chosen is None:
+            raise Missing(f"{instruction.canonical} takes no descriptor of {operand!r}{'' if matrices else ', or states no shape'}")
         lines, depth = chosen.lines if x is None else x, chosen.depth if k is None else k
-        self._turned = chosen is product.b
+        self._turned = letter == "b"
         self.shape = (depth, lines) if self._turned else (lines, depth)
-        super().__init__(chosen.element, majorness, swizzle, lines, depth, database=instruction.database, **places)
+        places |= {"family": instruction.variant.instruction.family, "database": instruction.database}
+        super().__init__(chosen.element, majorness, swizzle, lines, depth, **places)
 
     def store(self, matrix: Any) -> Any:
         """The image, ``uint8`` (..., size), of a matrix ``(..., *shape)`` of the type's dtype or its raw bits; bytes of padding are 0.
@@ -110,11 +111,11 @@ def of(
     """The image of an operand, whose matrices lie as :meth:`ptxmma.Operand.pack` takes them: A (m, k), B (k, n).
 
     Args:
-        instruction: one that reads the operand through a descriptor.
+        instruction: one that reads the operand through a descriptor; of ``tcgen05.mma`` with its shape and types.
         operand: ``"a"`` or ``"b"``.
         swizzle: as of :class:`SharedLayout`.
         majorness: as of :class:`SharedLayout`.
-        x: rows of A or columns of B; those of the instruction by default.
+        x: rows of A or columns of B; those of the instruction by default, of one thread block where it spans two.
         k: depth, of a sparse A the packed one; that of the instruction by default.
         lbo: as of :class:`SharedLayout`.
         sbo: as of :class:`SharedLayout`.
