@@ -202,6 +202,20 @@ def tensor_memory(tvm: Path, spec: Path, overlay: Path | None, record: Path | No
 
 
 @main.command()
+@spec_options
+@_recording
+def descriptors(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
+    """Compare descriptors of tcgen05 with CuTe's; needs nvidia-cutlass and nvcc."""
+    from ptxmma_proof.peers import descriptor_record
+
+    def run(day: str) -> Result:
+        outcome = descriptor_record.run(read(spec, overlay), day)
+        return Result(outcome.words(), outcome.record, outcome.agrees)
+
+    _finish(run, record, date)
+
+
+@main.command()
 @click.argument("text", type=_FOLDER)
 @spec_options
 @_ptxas

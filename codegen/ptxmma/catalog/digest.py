@@ -13,7 +13,7 @@ from typing import cast
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
-from ptxmma.model import Database, Layout, TensorLayout, Version
+from ptxmma.model import Database, DescriptorFormat, Layout, TensorLayout, Version
 from ptxmma.model.bitmap import BitMap
 
 #: Digits of a digest.
@@ -62,6 +62,16 @@ def tensor_layout(layout: TensorLayout) -> str:
     texts = [f"{name} = {text}" for name, text in (*layout.axes.items(), *layout.at.items(), *layout.back.items())]
     selections = [f"{entry.name} {entry.values} {sorted(map(str, entry.when))}" for entry in layout.selections]
     return _digest([layout.operand, layout.matrix, str(layout.of), layout.unit, *texts, *selections])
+
+
+def descriptor_format(format: DescriptorFormat) -> str:
+    """The digest of where the fields of a descriptor are and what they may hold."""
+    texts = []
+    for field in format.fields:
+        numbers = (field.low, field.width, field.upper, field.shift, field.less, field.fixed)
+        cases = [f"{sorted(map(str, case.when))} {sorted(case.values.items())} {sorted(case.targets)}" for case in field.cases]
+        texts.append(f"{field.name} {numbers} {cases}")
+    return _digest([f"{format.bits} {format.spare} {format.kinds}", *texts])
 
 
 def bit_map(layout: BitMap) -> str:

@@ -21,8 +21,9 @@ Digest = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 ASSEMBLER, SILICON, PEERS = "assembler", "silicon", "peers"
 #: The witness with lines about layouts of tensor memory.
 TENSOR_MEMORY = "tensor_memory"
+DESCRIPTORS = "descriptors"
 #: All of them; the others have totals only.
-NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, "reference", "corpus", "mutation")
+NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, "reference", "corpus", "mutation")
 
 
 class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -158,11 +159,11 @@ class Compared(Record, frozen=True, kw_only=True):
 
 
 class Laid(Record, frozen=True, kw_only=True):
-    """A layout of tensor memory that other projects define.
+    """A layout of tensor memory, or the format of a descriptor, that other projects define.
 
     Attributes:
         layout: its name.
-        facts: :func:`ptxmma.catalog.digest.tensor_layout`.
+        facts: :func:`ptxmma.catalog.digest.tensor_layout` or :func:`ptxmma.catalog.digest.descriptor_format`.
         agree: the peer -> its definitions that lay everything out in the same way.
         differ: definitions of peers that do not.
     """

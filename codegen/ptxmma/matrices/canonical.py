@@ -122,7 +122,7 @@ def element_of(
     if any(each.name == name for each in spec.types.elements):
         others = [mode for entry in entries if entry.majorness == majorness and name in entry.elements for mode in entry.swizzles]
         hint = f" with swizzle {swizzle}" if others else ""
-        also = f"; swizzle {' or '.join(others)} can be read so" if others else ""
+        also = f"; {name} can with {' or '.join(others)}" if others else ""
         raise ValueError(f"{name} cannot be read {majorness}-major{hint} from shared memory; {', '.join(types) or 'nothing'} can{also}")
     raise ValueError(f"unknown element type {given!r}; known for {majorness}-major, named as in PTX: {', '.join(types)}")
 

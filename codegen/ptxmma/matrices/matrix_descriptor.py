@@ -6,6 +6,7 @@ True
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import msgspec
@@ -80,7 +81,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
         if not isinstance(fields["swizzle"], str):
             known = sorted(codec.legal(codec.field("swizzle")))
             raise ValueError(f"descriptor {descriptor:#x} has swizzle mode {fields['swizzle']}; the modes are {', '.join(map(str, known))}")
-        return cls(**fields, family=family)
+        return cls(**{name: _interned(value) for name, value in fields.items()}, family=_interned(family))
 
     @classmethod
     def of(cls, geometry: Geometry) -> Descriptor:
@@ -90,6 +91,11 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
             leading_byte_offset=geometry.lbo,
             stride_byte_offset=geometry.sbo,
             base_offset=geometry.base_offset,
-            swizzle=geometry.swizzle,
-            family=geometry.family,
+            swizzle=_interned(geometry.swizzle),
+            family=_interned(geometry.family),
         )
+
+
+def _interned(value: Any) -> Any:
+    """A string as the one object that the defaults are, too: their repr leaves out what is the default."""
+    return sys.intern(value) if isinstance(value, str) else value

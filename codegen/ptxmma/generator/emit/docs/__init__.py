@@ -89,6 +89,7 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
     """The pages of what families share; a part that the spec lacks has no page."""
     spec = catalog.database.spec
     summary, sources = evidence.of(catalog.database), attached(catalog.database)
+    proof = sources.get(witnesses.DESCRIPTORS)
     yield "all_instructions", "all_instructions", overview.all_instructions(spec, forms)
     yield "types", "types", types_page.page(spec, gallery)
     yield "targets", "targets", targets_page.page(spec, forms)
@@ -97,7 +98,7 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
     if spec.block_scaling:
         yield "block_scaling", "block_scaling", sparsity_page.block_scaling(spec)
     if spec.shared_memory is not None:
-        yield "descriptors", "descriptors", memory_pages.descriptors(spec, spec.shared_memory, gallery)
+        yield "descriptors", "descriptors", memory_pages.descriptors(spec, spec.shared_memory, gallery, proof)
         yield "swizzles", "swizzles", memory_pages.swizzles(spec, spec.shared_memory, gallery)
     if spec.tensor_memory is not None:
         yield (
@@ -106,7 +107,11 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
             tensor_page.page(spec, spec.tensor_memory, gallery, summary, sources.get(witnesses.TENSOR_MEMORY)),
         )
     if any(each.describes == "instruction" for each in spec.descriptors):
-        yield "instruction_descriptors", "instruction_descriptors", descriptor_pages.instructions(spec, gallery)
+        yield (
+            "instruction_descriptors",
+            "instruction_descriptors",
+            descriptor_pages.instructions(spec, gallery, proof),
+        )
     if spec.protocols:
         yield "protocol", "protocol", protocol_page.page(spec)
     if spec.throughput:

@@ -4,30 +4,69 @@ from __future__ import annotations
 
 from typing import Any
 
+from ptxmma.catalog import digest
 from ptxmma.catalog.descriptor_codec import spare
 from ptxmma.catalog.links import EXPLORER, explorer
+from ptxmma.catalog.witnesses import Laid, Witness
 from ptxmma.generator.emit.docs import rest, rule_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
+from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.matrices import pictures
-from ptxmma.model import DescriptorField, DescriptorFormat, FieldCase, Spec
+from ptxmma.model import ColumnMask, DescriptorField, DescriptorFormat, FieldCase, Spec
 
 #: Bits on a line of a picture, and the width of each in pixels: a field of one bit has room for its name.
 _PER_LINE, _CELL = 16, 72
 
 
-def instructions(spec: Spec, gallery: Gallery) -> dict[str, Any]:
-    """What the page of instruction descriptors shows."""
-    formats = [each for each in spec.descriptors if each.describes == "instruction"]
-    return {"formats": [shown(each, gallery) for each in formats], "explorer": f"../{EXPLORER}{explorer(v='memory')}"}
+def instructions(spec: Spec, gallery: Gallery, witness: Witness | None) -> dict[str, Any]:
+    """What the page of instruction descriptors shows, zero-column masks included."""
+    formats = [each for each in spec.descriptors if each.describes != "matrix"]
+    masks = [
+        {"formula": to_latex(mask.zero), "source": rest.source(mask.source), "examples": _examples(mask)} for mask in spec.column_masks
+    ]
+    return {
+        "formats": [shown(each, gallery, witness) for each in formats],
+        "masks": masks,
+        "explorer": f"../{EXPLORER}{explorer(v='memory')}",
+    }
 
 
-def shown(format: DescriptorFormat, gallery: Gallery) -> dict[str, Any]:
+def _examples(mask: ColumnMask) -> str:
+    """The manual's masks with the fields that make them."""
+    rows = [
+        (
+            str(example.m),
+            ", ".join(f"{rest.code(name)} = {value}" for name, value in example.fields.items()),
+            "\n\n".join(map(rest.code, example.masks)),
+            rest.source(example.source),
+        )
+        for example in mask.examples
+    ]
+    return rest.table(("M", "Fields that are not 0", "Lowest columns of each part", "Source"), rows)
+
+
+def _agreeing(format: DescriptorFormat, witness: Witness | None) -> str:
+    """Who says the same of a format."""
+    lines = witness.of(Laid) if witness is not None else ()
+    for line in lines:
+        if line.layout == format.name:
+            names = " and ".join(
+                f"{peer} ({len(subjects)} definition{'s' if len(subjects) > 1 else ''})" for peer, subjects in line.agree.items()
+            )
+            differ = f"; {len(line.differ)} differ" if line.differ else ""
+            stale = "" if line.facts == digest.descriptor_format(format) else "; the format has changed since"
+            return f"Agrees with {names}{differ}{stale}; not run on a chip. :ref:`Peers <peers>` says what was compared."
+    return ""
+
+
+def shown(format: DescriptorFormat, gallery: Gallery, witness: Witness | None) -> dict[str, Any]:
     """A format with its table and picture."""
     return {
         "title": rest.text(format.title),
         "family": rest.text(format.family),
         "label": rest.label("descriptor", format.name),
         "kinds": rest.codes(f".{kind}" for kind in format.kinds),
+        "agreeing": _agreeing(format, witness),
         "bits": str(format.bits),
         "table": _table(format),
         "picture": gallery.other(format.name, lambda: _picture(format)),

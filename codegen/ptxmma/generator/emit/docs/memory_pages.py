@@ -6,6 +6,7 @@ from typing import Any
 
 from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.catalog.shared_formats import swizzle_encoding
+from ptxmma.catalog.witnesses import Witness
 from ptxmma.generator.emit.docs import descriptor_pages, rest, rule_tables, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex
@@ -15,7 +16,7 @@ from ptxmma.model import SharedMemory, Spec, Swizzle
 _UNIT_BITS = 128
 
 
-def descriptors(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
+def descriptors(spec: Spec, memory: SharedMemory, gallery: Gallery, witness: Witness | None) -> dict[str, Any]:
     """What the page of matrix descriptors shows."""
     formats = [each for each in spec.descriptors if each.describes == "matrix"]
     names = [swizzle_encoding(spec, each.family) for each in formats]
@@ -30,7 +31,7 @@ def descriptors(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str,
         for mode in memory.swizzles
     ]
     return {
-        "formats": [descriptor_pages.shown(each, gallery) for each in formats],
+        "formats": [descriptor_pages.shown(each, gallery, witness) for each in formats],
         "explorer": f"../{EXPLORER}{explorer(v='memory')}",
         "base_offset": to_latex(memory.base_offset),
         "alignment": str(memory.alignment),

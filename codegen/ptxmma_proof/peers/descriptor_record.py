@@ -1,0 +1,74 @@
+"""Compares descriptors with CuTe, and records what came of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ptxmma.catalog import digest, witnesses
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.witnesses import Line, Tool
+from ptxmma_proof import peers
+from ptxmma_proof.peers import cute_descriptors, headers, probe
+from ptxmma_proof.peers.cute_descriptors import Words
+
+
+class Outcome(NamedTuple):
+    """The outcome of a comparison."""
+
+    catalog: Catalog
+    answers: list[Words]
+    tools: tuple[Tool, ...]
+    date: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether CuTe says the same everywhere."""
+        return not any(each.differing for each in self.answers)
+
+    def words(self) -> Iterator[str]:
+        """The comparison in words."""
+        for each in self.answers:
+            theirs, ours, question = next(iter(each.differing), (0, 0, ""))
+            said = f"; {len(each.differing)} differ: {question} is {theirs:#x}, ours {ours:#x}" if each.differing else ""
+            yield f"{each.format}: {each.subject}, {len(each.said):,} compared{said}"
+
+    @property
+    def record(self) -> list[Line]:
+        """The comparison as lines of ``spec/evidence/descriptors.jsonl``."""
+        agree: dict[str, list[str]] = defaultdict(list)
+        differ: dict[str, list[str]] = defaultdict(list)
+        for each in self.answers:
+            (differ if each.differing else agree)[each.format].append(each.subject)
+        spec = self.catalog.database.spec
+        totals = {"definitions": len(self.answers), "compared": sum(len(each.said) for each in self.answers)}
+        totals["differences"] = sum(len(each.differing) for each in self.answers)
+        lines: list[Line] = [witnesses.Run(date=self.date, spec=spec.version, tools=self.tools, totals=totals)]
+        for format in spec.descriptors:
+            if agree[format.name] or differ[format.name]:
+                theirs = {"CuTe": tuple(agree[format.name])} if agree[format.name] else {}
+                facts = digest.descriptor_format(format)
+                lines.append(witnesses.Laid(layout=format.name, facts=facts, agree=theirs, differ=tuple(differ[format.name])))
+        return lines
+
+
+def run(catalog: Catalog, date: str, nvcc: str = "nvcc") -> Outcome:
+    """Compare the descriptors of a catalog with CuTe's headers.
+
+    Raises:
+        MissingPeerError: CUTLASS's headers or the compiler are not there.
+        CompilerError: the compiler refuses the headers.
+    """
+    cutlass = headers.installed()
+    if cutlass is None:
+        raise peers.MissingPeerError(f"CUTLASS's headers are not installed: pip install --no-deps {headers.PACKAGE}")
+    try:
+        answers = cute_descriptors.compare(catalog, cutlass, nvcc)
+    except FileNotFoundError as error:
+        raise peers.MissingPeerError(str(error)) from None
+    tools = (
+        Tool(kind="peer", name=headers.PACKAGE, version=cutlass.version, sha256=cutlass.digest(), date=date),
+        Tool(kind="compiler", name=f"compiler for {headers.PACKAGE}", version=probe.version(nvcc), date=date),
+    )
+    return Outcome(catalog, answers, tools, date)
