@@ -25,13 +25,14 @@ export function instructionGroups() {
   expandedGroups ??= database.instructions.flatMap((entry) => {
     const columns = Object.entries(entry.rows).map(([name, text]) => /** @type {const} */ ([name, numbersOf(text)]));
     let row = 0;
-    return entry.forms.flatMap((form) =>
-      choicesOf(entry, form).map((templates) => {
+    return entry.forms.flatMap((form) => {
+      const range = rangeOf(form);
+      return choicesOf(entry, form).map((templates) => {
         const shared = Object.fromEntries(columns.map(([name, numbers]) => [name, numbers[row]]));
         row += 1;
-        return madeGroup(entry, form, templates, shared);
-      }),
-    );
+        return madeGroup(entry, form, range, templates, shared);
+      });
+    });
   });
   return expandedGroups;
 }
@@ -56,7 +57,12 @@ function choicesOf(entry, form) {
   const order = [...free.filter((name) => !(name in (entry.extents ?? {}))), ...free.filter((name) => name in (entry.extents ?? {}))];
   /** @type {Texts[]} */
   let choices = [{}];
-  for (const name of order) choices = choices.flatMap((choice) => given[name].map((value) => ({ ...choice, [name]: value })));
+  for (const name of order) {
+    const values = given[name];
+    // Most have one value, which needs no copies.
+    if (values.length === 1) for (const choice of choices) choice[name] = values[0];
+    else choices = choices.flatMap((choice) => values.map((value) => ({ ...choice, [name]: value })));
+  }
   return choices.map((choice) => {
     /** @type {Texts} */
     const templates = {};
@@ -66,45 +72,68 @@ function choicesOf(entry, form) {
 }
 
 /**
+ * The extent that ranges in a form, and its numbers; no name and 0 where none does.
+ * @param {FormEntry} form
+ * @returns {{extent: string, numbers: number[]}}
+ */
+function rangeOf(form) {
+  const [extent, spans] = Object.entries(form.ranges ?? {})[0] ?? ["", []];
+  const listed = spans.flatMap(({ first, last, step }) => Array.from({ length: (last - first) / step + 1 }, (_, index) => first + index * step));
+  return { extent, numbers: extent ? [...new Set(listed)].sort((one, other) => one - other) : [0] };
+}
+
+/**
  * @param {InstructionSet} entry
  * @param {FormEntry} form
+ * @param {{extent: string, numbers: number[]}} range
  * @param {Texts} templates
  * @param {Numbers} row
  * @returns {InstructionGroup}
  */
-function madeGroup(entry, form, templates, row) {
-  const [extent, spans] = Object.entries(form.ranges ?? {})[0] ?? ["", []];
-  const listed = spans.flatMap(({ first, last, step }) => Array.from({ length: (last - first) / step + 1 }, (_, index) => first + index * step));
-  const numbers = extent ? [...new Set(listed)].sort((one, other) => one - other) : [0];
+function madeGroup(entry, form, range, templates, row) {
   return {
     entry,
     form,
     templates,
-    extent,
-    numbers,
-    forms: database.forms[row.forms].split(";").filter(Boolean).map(numbersOf),
+    ...range,
+    forms: operandLists(row.forms),
     accepted: acceptedBy(row.accepted),
-    header: filled(database.headers[row.headers], templates),
-    peers: database.peers[row.peers].map((peer) => filled(peer, templates)),
+    get header() {
+      return filled(database.headers[row.headers], templates);
+    },
+    get peers() {
+      return database.peers[row.peers].map((peer) => filled(peer, templates));
+    },
     pattern: row.patterns === undefined ? null : sparsityPattern(row.patterns),
   };
 }
 
+/**
+ * A function of the numbers of entries that many groups share: it makes each result once.
+ * @template Result
+ * @param {(number: number) => Result} make
+ * @returns {(number: number) => Result}
+ */
+function once(make) {
+  /** @type {Result[]} */
+  const made = [];
+  return (number) => (made[number] ??= make(number));
+}
+
+/** The numbers of an entry of `database.forms`: for each list of operands its own, and those of its operands. */
+const operandLists = once((number) => database.forms[number].split(";").filter(Boolean).map(numbersOf));
+
 /** @type {[string, string][]} */
 const targetVersions = Object.entries(database.targets);
 
-/**
- * The targets that accept an instruction, each with the first version.
- * @param {number} number of an entry of `database.accepted`
- * @returns {Texts}
- */
-function acceptedBy(number) {
+/** The targets of an entry of `database.accepted`, each with the first version. */
+const acceptedBy = once((number) => {
   const [since, targets, others = {}] = database.accepted[number];
   /** @type {Texts} */
   const accepted = {};
   for (const [name, known] of numbersOf(targets).map((place) => targetVersions[place])) accepted[name] = others[name] ?? later(since, known);
   return accepted;
-}
+});
 
 /**
  * @param {string} version
@@ -116,15 +145,14 @@ function later(version, other) {
   return major > otherMajor || (major === otherMajor && minor > otherMinor) ? version : other;
 }
 
-/**
- * @param {number} number of an entry of `database.patterns`
- * @returns {import("./index.d.ts").SparsityPattern}
- */
-export function sparsityPattern(number) {
+/** The pattern of an entry of `database.patterns`. */
+export const sparsityPattern = once((number) => {
   const [granularity, fields, contributors] = database.patterns[number];
   const places = database.places[fields];
-  return { ...database.granularities[granularity], places, legal: Object.keys(places), contributors };
-}
+  /** @type {import("./index.d.ts").SparsityPattern} */
+  const pattern = { ...database.granularities[granularity], places, legal: Object.keys(places), contributors };
+  return pattern;
+});
 
 /** @type {Map<InstructionGroup, Map<number, Instruction>>} */
 const madeInstructions = new Map();
@@ -181,7 +209,7 @@ function madeInstruction(group, number) {
       return (forms ??= group.forms.map(([list, ...operands]) => ({
         name: database.lists[list].name ?? "",
         syntax: database.lists[list].syntax ?? "",
-        operands: operands.map((operand) => madeOperand(database.operands[operand], qualifiers, number, last)),
+        operands: operands.map((operand) => madeOperand(database.operands[operand], qualifiers, number, last, group.numbers.indexOf(number))),
       })));
     },
   };
@@ -204,9 +232,10 @@ function pageOf({ entry, templates, extent }, qualifiers) {
  * @param {Texts} qualifiers
  * @param {number} number of the extent that ranges
  * @param {number} last the largest such number, for which the contents are written
+ * @param {number} place of the number among all of them
  * @returns {Operand}
  */
-function madeOperand(contents, qualifiers, number, last) {
+function madeOperand(contents, qualifiers, number, last, place) {
   /** @type {Record<string, any>} */
   const known = {};
   database.contents.forEach((name, place) => {
@@ -221,7 +250,8 @@ function madeOperand(contents, qualifiers, number, last) {
   for (const [axis, size] of Object.entries(placed?.axes ?? {})) sizes[axis] = placed?.growing.includes(axis) ? share(size) : size;
   const register = known.register || "";
   const type = filled(known.type || "", qualifiers);
-  const registers = share(known.registers);
+  // What grows in steps has a count for each number.
+  const registers = Array.isArray(known.registers) ? known.registers[place] : share(known.registers);
   const elements = share(known.elements);
   return {
     name: role.name,

@@ -163,23 +163,27 @@ class _Rows:
 
     def _operand(self, group: Sequence[Instruction], name: str) -> int:
         """The number of an operand; of a group, that of its largest member, by which the others are in proportion."""
-        largest = group[-1].operand(name)
-        for instruction in group:
-            operand = instruction.operand(name)
-            share = operand.cols, largest.cols if largest.layout is not None and largest.layout.growing else operand.cols
-            if operand.elements * share[1] != largest.elements * share[0] or operand.registers * share[1] != largest.registers * share[0]:
+        own = [instruction.operand(name) for instruction in group]
+        largest = own[-1]
+        growing = largest.layout is not None and bool(largest.layout.growing)
+        for instruction, operand in zip(group, own, strict=True):
+            share = (operand.cols, largest.cols) if growing else (1, 1)
+            in_proportion = not growing or operand.registers * share[1] == largest.registers * share[0]
+            if operand.elements * share[1] != largest.elements * share[0] or not in_proportion:
                 raise ValueError(f"{instruction.canonical}: operand {name!r} does not grow in proportion to its columns")
+        counts = [operand.registers for operand in own]
+        registers = largest.registers if growing or len(set(counts)) == 1 else counts
         role = self.shared["roles"].number(_role(largest) | {"cpp": self.shared["parameters"].number(_cpp(largest))})
-        return self.shared["operands"].number([role, *self._contents(group[-1], largest)])
+        return self.shared["operands"].number([role, *self._contents(group[-1], largest, registers)])
 
-    def _contents(self, instruction: Instruction, operand: Operand) -> list[Any]:
+    def _contents(self, instruction: Instruction, operand: Operand, registers: int | list[int]) -> list[Any]:
         """What an operand holds, and where, in the order of ``_CONTENTS``, without what is absent at the end."""
         register = operand.register_types[0] if operand.register_types else ""
         layout = self._layouts.index(operand.layout.name) if operand.layout is not None else -1
         qualifier = instruction.variant.instruction.operand_kinds[operand.name].type
         said = operand.element_type and instruction.variant.facts.get(qualifier) == operand.element_type
         element = f"{{{qualifier}}}" if said else operand.element_type or ""
-        fields = [operand.registers, register, layout, operand.elements, element, operand.bits, operand.shift]
+        fields: list[Any] = [registers, register, layout, operand.elements, element, operand.bits, operand.shift]
         fields += [operand.row_bytes, operand.alignment, operand.default]
         if operand.default is None:
             while fields and fields[-1] in (0, -1, "", None):
