@@ -7400,13 +7400,20 @@ INSERT INTO errata VALUES
 ('tcgen05-commit-sync-restrict','PTX ISA 9.4, 9.7.18.12.1','tcgen05.commit takes .sync_restrict::shared::read::mma::a.','It does, on sm_107. Assemblers also accept .sync_restrict::shared::cta and .sync_restrict::shared::cluster, which belong to other instructions, on every target.','ptxas 13.4 and 13.5 accept one of them; earlier releases refuse both.','tcgen05.management',NULL,'accepted',0,132),
 ('tcgen05-reduction-braces','9.7.16.8.3','redval is a register.','It is. Assemblers also accept a list of one register.','ptxas 12.9 to 13.5 accept it with tcgen05.ld.red, 13.4 and 13.5 with tcgen05.ld.red.spcompress.','tcgen05.ld.red',NULL,'accepted',0,133),
 ('tcgen05-red-example','9.7.16.8.3','The syntax has the operation before the type, .max.u32; the example has .u32.max.','Either order is accepted; the database spells the instruction as the syntax does.','ptxas 12.9 to 13.5 accept both.','tcgen05.ld.red',NULL,'misprint',0,134),
-('tcgen05-cp-descriptor-constant','9.7.16.9.2','s-desc of tcgen05.cp is a 64-bit register.','It is. Assemblers accept any constant in its place.','ptxas 12.8 to 13.5 accept 0, -1 and 4294967296.','tcgen05.cp',NULL,'accepted',0,135),
-('tcgen05-layout-e-organization','9.7.16.10.5','Layout E, M = 64 with .ws, has the organization 2x3.','It has 2x2: two halves of the columns, 64 lanes each. PTX ISA 9.4 says so.','CuTe and TVM lay D out so.','tcgen05.mma',NULL,'misprint',1,136),
-('tcgen05-k96-one-cta','9.7.16.2.1','Table 39 has K = 96 of kind::mxf4 and kind::mxf4nvf4 in pairs of CTAs only.','One CTA takes K = 96, too, with M = 128. PTX ISA 9.4 says so.','CuTe has SM103_MXF4_ULTRA_SS_VS for one CTA.','tcgen05.mma',NULL,'misprint',1,137),
-('zero-column-mask-spans','9.7.16.4.3, Table 45','Skip Span counts the columns in a row where B is used, and Use Span those of zeros, each less 1.','Skip Span counts the columns of zeros, and Use Span those where B is used.','The masks of the section''s own examples 2 to 4 come out only so; CuTe says the same of skip_span_ and use_span_.','tcgen05.mma',NULL,'wrong data',1,138),
-('tcgen05-k-major-32-byte-atoms','9.7.16.10.3, Table 54','K-major matrices of every type can have all swizzling modes.','All but the 128-byte swizzle of 32-byte atoms.','Table 55 has no K-major atom of it, and CuTe''s make_umma_desc refuses one.','tcgen05.mma',NULL,'wrong data',1,139),
-('tcgen05-descriptor-start-bits','PTX ISA 9.4, 9.7.18.4.1, Table 49','The start and the leading dimension byte offset have 15 bits, from bits 0 and 16 up.','The formula of the encoding beside the table, (x & 0x3FFFF) >> 4, makes 14. PTX ISA 9.1 and CuTe have 14.','Arithmetic; the database has 14.','tcgen05.mma',NULL,'misprint',1,140),
-('tcgen05-sparse-f8f6f4-depth','PTX ISA 9.4, 9.7.18.4.2, Table 51','Bit 29 is 1 for a dense kind::f8f6f4 product with K = 64; nothing is said of a sparse one with K = 128.','Table 48 has that product. The database takes bit 29 for it, as bit 31 of kind::mxf8f6f4 is for its sparse K = 128.','The tables; not assembled, since K is in no opcode, and not run on a chip.','tcgen05.mma',NULL,'misprint',1,141);
+('tcgen05-mma-constants','9.7.16.10.9.1','Descriptors of tcgen05.mma are registers, and enable-input-d is a predicate.','They are. Assemblers accept any constant in the place of each, of a 32-bit descriptor also one of more than 32 bits.','ptxas 12.8 to 13.5 accept each of the lines below.','tcgen05.mma',NULL,'accepted',0,135),
+('tcgen05-mma-integer-input-scale','9.7.16.10.9.1','scale-input-d is only valid for .kind::tf32 and .kind::f16, and sm_110 does not have it.','It is. Assemblers refuse it for .kind::f8f6f4, but accept it for .kind::i8, on sm_110a too, and for .kind::ti16.','ptxas 12.8 to 13.5 accept .kind::i8 with it, 13.4 and 13.5 .kind::ti16. What the chip does is not known.','tcgen05.mma',NULL,'accepted',0,136),
+('tcgen05-mma-block-scale-example','9.7.16.10.9.1','The example of .kind::mxf8f6f4 has no .block_scale.','Kinds with scale factors need .block_scale, as the syntax has it.','ptxas 12.8 to 13.5 refuse the example.','tcgen05.mma',NULL,'misprint',0,137),
+('tcgen05-mma-sp-collector-colon','9.7.16.10.9.2','An example has .collector::a:fill, with one colon, and no .block_scale.','The modifier is .collector::a::fill, and .kind::mxf8f6f4 needs .block_scale.','ptxas 12.8 to 13.5 refuse both.','tcgen05.mma.sp',NULL,'misprint',0,138),
+('tcgen05-mma-sp-kinds','9.7.16.10.9.2','The list of kinds is { .kind::f16, , .kind::tf32, .kind::f8f6f4 }.','Nothing is missing between the two commas.','The forms of tcgen05.mma.sp are those of tcgen05.mma.','tcgen05.mma.sp',NULL,'misprint',1,139),
+('tcgen05-mma-sp-ti16-metadata','PTX ISA 9.4, 9.7.18.10.10.2','The syntax of .kind::ti16 with .collector_b_usage has no [sp-meta-tmem].','A sparse A needs its metadata, whatever its kind and its collectors.','ptxas 13.4 and 13.5 refuse the instruction without it.','tcgen05.mma.sp',NULL,'misprint',0,140),
+('tcgen05-mma-ws-collector-colon','9.7.16.10.9.3','An example has .collector::b2:use, with one colon.','The modifier is .collector::b2::use.','ptxas 12.8 to 13.5 refuse it.','tcgen05.mma.ws',NULL,'misprint',0,141),
+('tcgen05-cp-descriptor-constant','9.7.16.9.2','s-desc of tcgen05.cp is a 64-bit register.','It is. Assemblers accept any constant in its place.','ptxas 12.8 to 13.5 accept 0, -1 and 4294967296.','tcgen05.cp',NULL,'accepted',0,142),
+('tcgen05-layout-e-organization','9.7.16.10.5','Layout E, M = 64 with .ws, has the organization 2x3.','It has 2x2: two halves of the columns, 64 lanes each. PTX ISA 9.4 says so.','CuTe and TVM lay D out so.','tcgen05.mma',NULL,'misprint',1,143),
+('tcgen05-k96-one-cta','9.7.16.2.1','Table 39 has K = 96 of kind::mxf4 and kind::mxf4nvf4 in pairs of CTAs only.','One CTA takes K = 96, too, with M = 128. PTX ISA 9.4 says so.','CuTe has SM103_MXF4_ULTRA_SS_VS for one CTA.','tcgen05.mma',NULL,'misprint',1,144),
+('zero-column-mask-spans','9.7.16.4.3, Table 45','Skip Span counts the columns in a row where B is used, and Use Span those of zeros, each less 1.','Skip Span counts the columns of zeros, and Use Span those where B is used.','The masks of the section''s own examples 2 to 4 come out only so; CuTe says the same of skip_span_ and use_span_.','tcgen05.mma',NULL,'wrong data',1,145),
+('tcgen05-k-major-32-byte-atoms','9.7.16.10.3, Table 54','K-major matrices of every type can have all swizzling modes.','All but the 128-byte swizzle of 32-byte atoms.','Table 55 has no K-major atom of it, and CuTe''s make_umma_desc refuses one.','tcgen05.mma',NULL,'wrong data',1,146),
+('tcgen05-descriptor-start-bits','PTX ISA 9.4, 9.7.18.4.1, Table 49','The start and the leading dimension byte offset have 15 bits, from bits 0 and 16 up.','The formula of the encoding beside the table, (x & 0x3FFFF) >> 4, makes 14. PTX ISA 9.1 and CuTe have 14.','Arithmetic; the database has 14.','tcgen05.mma',NULL,'misprint',1,147),
+('tcgen05-sparse-f8f6f4-depth','PTX ISA 9.4, 9.7.18.4.2, Table 51','Bit 29 is 1 for a dense kind::f8f6f4 product with K = 64; nothing is said of a sparse one with K = 128.','Table 48 has that product. The database takes bit 29 for it, as bit 31 of kind::mxf8f6f4 is for its sparse K = 128.','The tables; not assembled, since K is in no opcode, and not run on a chip.','tcgen05.mma',NULL,'misprint',1,148);
 
 INSERT INTO quirks VALUES
 (1,'wmma-stride',0,'ptxas','11.7','','','','[{"family":["wmma"],"operand":["stride"]}]',0,1,NULL,NULL,1,1),
@@ -7437,7 +7444,8 @@ INSERT INTO quirks VALUES
 (26,'tcgen05-exclusive-columns',0,'ptxas','13.4','','','','[{"exclusive":["exclusive"],"operand":["columns"]}]',0,1,608,4294967264,32,1),
 (27,'tcgen05-exclusive-columns',1,'ptxas','13.4','','','','[{"exclusive":["exclusive"],"operand":["columns"]}]',0,1,-2147483648,-32,32,1),
 (28,'tcgen05-reduction-braces',0,'ptxas','12.9','','','','[{"family":["tcgen05.ld.red","tcgen05.ld.spcompress"],"operand":["reduction"]}]',0,0,NULL,NULL,1,1),
-(29,'tcgen05-cp-descriptor-constant',0,'ptxas','12.8','','','','[{"family":["tcgen05.cp"],"operand":["shared-descriptor"]}]',0,1,NULL,NULL,1,1);
+(29,'tcgen05-mma-constants',0,'ptxas','12.8','','','','[{"family":["tcgen05.mma","tcgen05.mma.sp","tcgen05.mma.ws","tcgen05.mma.ws.sp"],"operand":["shared-descriptor","instruction-descriptor","predicate","column-mask"]}]',0,1,NULL,NULL,1,1),
+(30,'tcgen05-cp-descriptor-constant',0,'ptxas','12.8','','','','[{"family":["tcgen05.cp"],"operand":["shared-descriptor"]}]',0,1,NULL,NULL,1,1);
 
 INSERT INTO quirk_registers VALUES
 (2,0,'f32'),
@@ -9071,8 +9079,25 @@ INSERT INTO sightings VALUES
 (1589,'tcgen05-reduction-braces',2,'ptxas 13.4 to 13.5','sm_107a','','','tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.NaN.f32.b2 1b32 2f32 1f32 [b32]','','accepted','refuses'),
 (1590,'tcgen05-red-example',0,'ptxas 12.9 to 13.5','sm_103a','','','tcgen05.ld.red.sync.aligned.32x32b.x2.u32.max 2u32 u32 [b32]','','accepted','accepts'),
 (1591,'tcgen05-red-example',1,'ptxas 12.9 to 13.5','sm_103a','','','tcgen05.ld.red.sync.aligned.32x32b.x2.max.u32 2u32 u32 [b32]','','accepted','accepts'),
-(1592,'tcgen05-cp-descriptor-constant',0,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.cp.cta_group::1.128x256b [b32] 0','','accepted','refuses'),
-(1593,'tcgen05-cp-descriptor-constant',1,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.cp.cta_group::1.128x256b [b32] -1','','accepted','refuses');
+(1592,'tcgen05-mma-constants',0,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.mma.cta_group::1.kind::f16 [b32] 5 b64 b32 pred','','accepted','refuses'),
+(1593,'tcgen05-mma-constants',1,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.mma.cta_group::1.kind::f16 [b32] b64 5 b32 pred','','accepted','refuses'),
+(1594,'tcgen05-mma-constants',2,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.mma.cta_group::1.kind::f16 [b32] b64 b64 4294967296 pred','','accepted','refuses'),
+(1595,'tcgen05-mma-constants',3,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.mma.cta_group::1.kind::f16 [b32] b64 b64 b32 -1','','accepted','refuses'),
+(1596,'tcgen05-mma-constants',4,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.mma.ws.cta_group::1.kind::f16 [b32] b64 b64 b32 pred 5','','accepted','refuses'),
+(1597,'tcgen05-mma-integer-input-scale',0,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.mma.cta_group::1.kind::i8 [b32] b64 b64 b32 pred 3','','accepted','refuses'),
+(1598,'tcgen05-mma-integer-input-scale',1,'ptxas 13.0 to 13.5','sm_110a','','','tcgen05.mma.cta_group::1.kind::i8 [b32] b64 b64 b32 pred 3','','accepted','refuses'),
+(1599,'tcgen05-mma-integer-input-scale',2,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.mma.sp.cta_group::1.kind::i8 [b32] b64 b64 [b32] b32 pred 3','','accepted','refuses'),
+(1600,'tcgen05-mma-integer-input-scale',3,'ptxas 13.4 to 13.5','sm_107a','','','tcgen05.mma.cta_group::1.kind::ti16 [b32] b64 b64 b32 pred 3','','accepted','refuses'),
+(1601,'tcgen05-mma-block-scale-example',0,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.mma.cta_group::1.kind::mxf8f6f4 [b32] [b32] b64 b32 [b32] [b32] pred','','.block_scale modifier required for instruction ''tcgen05.mma''','refuses'),
+(1602,'tcgen05-mma-sp-collector-colon',0,'ptxas 12.8 to 13.1','sm_100a','','','tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale.collector::a:fill [b32] b64 b64 [b32] b32 [b32] [b32] pred','','Unknown modifier ''.collector::a''','refuses'),
+(1603,'tcgen05-mma-sp-collector-colon',1,'ptxas 13.2 to 13.5','sm_100a','','','tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale.collector::a:fill [b32] b64 b64 [b32] b32 [b32] [b32] pred','','Unknown modifier ''.collector::a:fill''','refuses'),
+(1604,'tcgen05-mma-sp-collector-colon',2,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.collector::a::fill [b32] b64 b64 [b32] b32 [b32] [b32] pred','','.block_scale modifier required for instruction ''tcgen05.mma''','refuses'),
+(1605,'tcgen05-mma-sp-ti16-metadata',0,'ptxas 13.4 to 13.5','sm_107f','','','tcgen05.mma.sp.cta_group::1.kind::ti16.collector::b::fill [b32] b64 b64 b32 pred','','Arguments mismatch for instruction ''tcgen05.mma''','refuses'),
+(1606,'tcgen05-mma-sp-ti16-metadata',1,'ptxas 13.4 to 13.5','sm_107f','','','tcgen05.mma.sp.cta_group::1.kind::ti16.collector::b::fill [b32] b64 b64 [b32] b32 pred','','accepted','accepts'),
+(1607,'tcgen05-mma-ws-collector-colon',0,'ptxas 12.8 to 13.1','sm_100a','','','tcgen05.mma.ws.cta_group::1.kind::i8.collector::b2:use [b32] [b32] b64 b32 pred','','Unknown modifier ''.collector::b2''','refuses'),
+(1608,'tcgen05-mma-ws-collector-colon',1,'ptxas 13.2 to 13.5','sm_100a','','','tcgen05.mma.ws.cta_group::1.kind::i8.collector::b2:use [b32] [b32] b64 b32 pred','','Unknown modifier ''.collector::b2:use''','refuses'),
+(1609,'tcgen05-cp-descriptor-constant',0,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.cp.cta_group::1.128x256b [b32] 0','','accepted','refuses'),
+(1610,'tcgen05-cp-descriptor-constant',1,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.cp.cta_group::1.128x256b [b32] -1','','accepted','refuses');
 
 INSERT INTO layouts VALUES
 ('ldmatrix_m8n8_x1_r_b16','fragment','ldmatrix','m8n8',16,'','',32,0,0),
