@@ -11,7 +11,17 @@ import pytest
 import ptxmma
 from ptxmma.catalog.cplusplus import front_name
 
-_GUIDES = ("matrices", "sparsity", "shared_memory", "block_scaling", "descriptors", "emulator", "testing_kernels", "moving")
+_GUIDES = (
+    "matrices",
+    "sparsity",
+    "shared_memory",
+    "block_scaling",
+    "descriptors",
+    "tensor_memory",
+    "emulator",
+    "testing_kernels",
+    "moving",
+)
 
 
 def _run(text: str, name: str, names: dict[str, object]) -> int:

@@ -39,7 +39,8 @@ def tensor(placed: TensorPlaces, title: str, notes: Sequence[str], chosen: Mappi
     """An operand in tensor memory, panels for each CTA of a pair; ``chosen`` are its selections, 0 or the first if absent."""
     blocks, size = _drawn(placed, chosen)
     columns = (max(column for _, _, column, _ in blocks) + 1) * size[1]
-    parts = cut(-(-columns // size[1]), 1, max(_MOST * size[2] // placed.memory.cell, 1))
+    groups, most = -(-columns // size[1]), max(_MOST * size[2] // placed.memory.cell, 1)
+    parts = cut(groups, 1, -(-groups // -(-groups // most)))
     ctas = sorted({key[0] for key in blocks})
     panels = [_panel(placed, blocks, cta, size, part) for cta, part in itertools.product(ctas, list(parts))]
     return sheet(title, notes, panels)
