@@ -18,6 +18,7 @@ import pytest
 
 from ptxmma import sparse
 from ptxmma.catalog import links
+from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.shared_formats import matrix_format, read_by
@@ -384,6 +385,26 @@ def test_suspicions_of_descriptors_are_those_of_the_library(ask: Ask) -> None:
         assert [tuple(each) for each in answer] == [tuple(each) for each in expected], hex(number)
         rules |= {each.rule for each in expected}
     assert rules == {"unused", "base", "pattern", "zero", "overlap", "phase", "bytes", "reach"}
+
+
+def test_every_descriptor_is_explained_as_the_library_explains_it(catalog: Catalog, ask: Ask) -> None:
+    """Bits by chance, and the same with few fields set, which are more often legal."""
+    drawn = random.Random(8)
+    asked = []
+    for format in catalog.database.spec.descriptors:
+        for kind in format.kinds or ("",):
+            words = [drawn.getrandbits(format.bits) & (drawn.getrandbits(format.bits) | -(number % 2)) for number in range(100)]
+            asked += [(Codec(catalog.database.spec, format, kind), bits) for bits in words]
+    questions = [{"ask": "explain", "format": codec.format.name, "kind": codec.kind, "bits": str(bits)} for codec, bits in asked]
+    legal = 0
+    for (codec, bits), answer in zip(asked, ask(questions), strict=True):
+        wrong = {each.field for each in codec.mistakes(bits)}
+        expected = [[each.field.name, each.stored, each.value, each.field.name not in wrong] for each in codec.explain(bits)]
+        assert [row if row[3] else [*row[:2], None, False] for row in answer] == [
+            row if row[3] else [*row[:2], None, False] for row in expected
+        ], (codec.format.name, codec.kind, hex(bits))
+        legal += not wrong - {""}
+    assert legal > 20
 
 
 def test_descriptors_are_read_as_the_library_reads_them(catalog: Catalog, ask: Ask) -> None:

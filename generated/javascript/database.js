@@ -3360,6 +3360,245 @@ export const database = {
    }
   }
  ],
+ "descriptors": [
+  {
+   "name": "descriptor",
+   "title": "Matrix descriptor of wgmma",
+   "family": "wgmma",
+   "bits": 64,
+   "spare": "ignored",
+   "fields": [
+    {"name":"start_address","title":"start of the matrix in shared memory","low":0,"width":14,"shift":4,"unit":"bytes"},
+    {"name":"leading_byte_offset","title":"leading dimension byte offset (LBO)","low":16,"width":14,"shift":4,"unit":"bytes"},
+    {"name":"stride_byte_offset","title":"stride dimension byte offset (SBO)","low":32,"width":14,"shift":4,"unit":"bytes"},
+    {"name":"base_offset","title":"base offset: 0 where the swizzle pattern starts at a multiple of its own size","low":49,"width":3},
+    {"name":"swizzle","title":"swizzle mode","low":62,"width":2,"cases":[{"values":{"none":0,"128B":1,"64B":2,"32B":3}}]}
+   ]
+  },
+  {
+   "name": "tcgen05_descriptor",
+   "title": "Matrix descriptor of tcgen05",
+   "family": "tcgen05",
+   "bits": 64,
+   "spare": "zero",
+   "fields": [
+    {"name":"start_address","title":"start of the matrix in shared memory","low":0,"width":14,"shift":4,"unit":"bytes"},
+    {"name":"leading_byte_offset","title":"leading dimension byte offset (LBO); with leading_mode address, the shared address of the second part","low":16,"width":14,"shift":4,"unit":"bytes"},
+    {"name":"stride_byte_offset","title":"stride dimension byte offset (SBO)","low":32,"width":14,"shift":4,"unit":"bytes"},
+    {"name":"version","title":"version of the format","low":46,"width":3,"fixed":1},
+    {"name":"base_offset","title":"base offset: 0 where the swizzle pattern starts at a multiple of its own size","low":49,"width":3},
+    {
+     "name": "leading_mode",
+     "title": "whether the leading dimension is a byte offset or an absolute address",
+     "low": 52,
+     "width": 1,
+     "cases": [{"values":{"offset":0}},{"values":{"address":1},"targets":["sm_103a"]}]
+    },
+    {
+     "name": "lut_start",
+     "title": "first byte of the 24 that .decompress::lut::b uses of the 48 in a block of B",
+     "low": 53,
+     "width": 1,
+     "unit": "bytes",
+     "cases": [{"values":{"0":0}},{"values":{"24":1},"targets":["sm_107f"]}]
+    },
+    {"name":"swizzle","title":"swizzle mode","low":61,"width":3,"cases":[{"values":{"none":0,"128B_ATOM_32B":1,"128B":2,"64B":4,"32B":6}}]}
+   ]
+  },
+  {
+   "name": "tcgen05_instruction",
+   "title": "Instruction descriptor of kinds without block scaling",
+   "family": "tcgen05",
+   "kinds": ["kind::tf32","kind::f16","kind::f8f6f4","kind::i8","kind::ti16"],
+   "bits": 32,
+   "spare": "zero",
+   "fields": [
+    {"name":"sparsity_selector","title":"sparsity selector","low":0,"width":2,"cases":[{"when":[{"sparse":[1]}]}]},
+    {"name":"sparse","title":"whether A is sparse","low":2,"width":1},
+    {"name":"saturate","title":"whether sums of integers saturate","low":3,"width":1,"cases":[{"when":[{"kind":["kind::i8"]}]}]},
+    {
+     "name": "dtype",
+     "title": "element type of D",
+     "low": 4,
+     "width": 2,
+     "cases": [{"when":[{"kind":["kind::tf32"]}],"values":{"f32":1}},{"when":[{"kind":["kind::f16","kind::f8f6f4"]}],"values":{"f16":0,"f32":1}},{"when":[{"kind":["kind::i8","kind::ti16"]}],"values":{"s32":2}}]
+    },
+    {
+     "name": "atype",
+     "title": "element type of A",
+     "low": 7,
+     "width": 3,
+     "cases": [
+      {"when":[{"kind":["kind::tf32"]}],"values":{"tf32":2}},
+      {"when":[{"kind":["kind::f16"]}],"values":{"f16":0,"bf16":1}},
+      {"when":[{"kind":["kind::f8f6f4"]}],"values":{"e4m3":0,"e5m2":1,"e2m3":3,"e3m2":4,"e2m1":5}},
+      {"when":[{"kind":["kind::i8"]}],"values":{"u8":0,"s8":1}},
+      {"when":[{"kind":["kind::ti16"]}],"values":{"s1z4m11":3}}
+     ]
+    },
+    {
+     "name": "btype",
+     "title": "element type of B",
+     "low": 10,
+     "width": 3,
+     "cases": [
+      {"when":[{"kind":["kind::tf32"]}],"values":{"tf32":2}},
+      {"when":[{"kind":["kind::f16"]}],"values":{"f16":0,"bf16":1}},
+      {"when":[{"kind":["kind::f8f6f4"]}],"values":{"e4m3":0,"e5m2":1,"e2m3":3,"e3m2":4,"e2m1":5}},
+      {"when":[{"kind":["kind::i8"]}],"values":{"u8":0,"s8":1}},
+      {"when":[{"kind":["kind::ti16"]}],"values":{"s1z4m11":3}}
+     ]
+    },
+    {"name":"negate_a","title":"whether A is negated","low":13,"width":1,"cases":[{"when":[{"kind":["kind::tf32","kind::f16","kind::f8f6f4","kind::ti16"]}]}]},
+    {"name":"negate_b","title":"whether B is negated","low":14,"width":1,"cases":[{"when":[{"kind":["kind::tf32","kind::f16","kind::f8f6f4","kind::ti16"]}]}]},
+    {
+     "name": "a_majorness",
+     "title": "majorness of A in shared memory; MN is the manual's transpose",
+     "low": 15,
+     "width": 1,
+     "cases": [{"values":{"K":0}},{"when":[{"kind":["kind::tf32","kind::f16","kind::i8"]}],"values":{"MN":1}},{"when":[{"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"]}],"values":{"MN":1}}]
+    },
+    {
+     "name": "b_majorness",
+     "title": "majorness of B in shared memory; MN is the manual's transpose",
+     "low": 16,
+     "width": 1,
+     "cases": [{"values":{"K":0}},{"when":[{"kind":["kind::tf32","kind::f16","kind::i8"]}],"values":{"MN":1}},{"when":[{"kind":["kind::f8f6f4"],"btype":["e4m3","e5m2"]}],"values":{"MN":1}}]
+    },
+    {"name":"n","title":"N, columns of B","low":17,"width":6,"shift":3},
+    {"name":"m","title":"M, rows of A","low":24,"width":5,"shift":4},
+    {
+     "name": "k",
+     "title": "K, depth",
+     "low": 29,
+     "width": 1,
+     "cases": [
+      {"when":[{"kind":["kind::tf32"],"sparse":[0]}],"values":{"8":0}},
+      {"when":[{"kind":["kind::tf32"],"sparse":[1]}],"values":{"16":0}},
+      {"when":[{"kind":["kind::f16"],"sparse":[0]}],"values":{"16":0}},
+      {"when":[{"kind":["kind::f16"],"sparse":[1]}],"values":{"32":0}},
+      {"when":[{"kind":["kind::f8f6f4"],"sparse":[0]}],"values":{"32":0}},
+      {"when":[{"kind":["kind::f8f6f4"],"sparse":[1]}],"values":{"64":0}},
+      {"when":[{"kind":["kind::f8f6f4"],"sparse":[0]}],"values":{"64":1},"targets":["sm_107f"]},
+      {"when":[{"kind":["kind::f8f6f4"],"sparse":[1]}],"values":{"128":1},"targets":["sm_107f"]},
+      {"when":[{"kind":["kind::i8"],"sparse":[0]}],"values":{"32":0}},
+      {"when":[{"kind":["kind::i8"],"sparse":[1]}],"values":{"64":0}}
+     ]
+    },
+    {"name":"max_shift","title":"largest shift at which .ws may reuse B","low":30,"width":2,"unit":"columns","cases":[{"values":{"0":0,"8":1,"16":2,"32":3}}]}
+   ]
+  },
+  {
+   "name": "tcgen05_instruction_mxf8f6f4",
+   "title": "Instruction descriptor of kind::mxf8f6f4",
+   "family": "tcgen05",
+   "kinds": ["kind::mxf8f6f4"],
+   "bits": 32,
+   "spare": "zero",
+   "fields": [
+    {"name":"sparse","title":"whether A is sparse","low":2,"width":1},
+    {"name":"scale_b_id","title":"scale factor data ID of B","low":4,"width":2},
+    {"name":"atype","title":"element type of A","low":7,"width":3,"cases":[{"values":{"e4m3":0,"e5m2":1,"e2m3":3,"e3m2":4,"e2m1":5}}]},
+    {"name":"btype","title":"element type of B","low":10,"width":3,"cases":[{"values":{"e4m3":0,"e5m2":1,"e2m3":3,"e3m2":4,"e2m1":5}}]},
+    {"name":"negate_a","title":"whether A is negated","low":13,"width":1},
+    {"name":"negate_b","title":"whether B is negated","low":14,"width":1},
+    {"name":"a_majorness","title":"majorness of A in shared memory; MN is the manual's transpose","low":15,"width":1,"cases":[{"values":{"K":0}},{"when":[{"atype":["e4m3","e5m2"]}],"values":{"MN":1}}]},
+    {"name":"b_majorness","title":"majorness of B in shared memory; MN is the manual's transpose","low":16,"width":1,"cases":[{"values":{"K":0}},{"when":[{"btype":["e4m3","e5m2"]}],"values":{"MN":1}}]},
+    {"name":"n","title":"N, columns of B","low":17,"width":6,"shift":3},
+    {"name":"scale_type","title":"type of the scale factors of A and B","low":23,"width":1,"cases":[{"values":{"ue8m0":1}}]},
+    {"name":"scale_a_lanes","title":"lanes over which the scale factors of A lie","low":26,"width":1,"unit":"lanes","cases":[{"values":{"32":0}},{"values":{"128":1},"targets":["sm_107f"]}]},
+    {"name":"m","title":"M, rows of A","low":27,"width":2,"shift":7},
+    {"name":"scale_a_id","title":"scale factor data ID of A","low":29,"width":2},
+    {
+     "name": "k",
+     "title": "K, depth",
+     "low": 31,
+     "width": 1,
+     "cases": [
+      {"when":[{"sparse":[0]}],"values":{"32":0}},
+      {"when":[{"sparse":[1]}],"values":{"64":0}},
+      {"when":[{"sparse":[0]}],"values":{"64":1},"targets":["sm_107f"]},
+      {"when":[{"sparse":[1]}],"values":{"128":1},"targets":["sm_107f"]}
+     ]
+    }
+   ]
+  },
+  {
+   "name": "tcgen05_instruction_mxf4",
+   "title": "Instruction descriptor of kind::mxf4 and kind::mxf4nvf4",
+   "family": "tcgen05",
+   "kinds": ["kind::mxf4","kind::mxf4nvf4"],
+   "bits": 32,
+   "spare": "zero",
+   "fields": [
+    {"name":"sparse","title":"whether A is sparse","low":2,"width":1},
+    {"name":"scale_b_id","title":"scale factor data ID of B","low":4,"width":2,"cases":[{"values":{"0":0,"2":2}}]},
+    {"name":"atype","title":"element type of A","low":7,"width":3,"cases":[{"values":{"e2m1":1}}]},
+    {"name":"btype","title":"element type of B","low":10,"width":2,"cases":[{"values":{"e2m1":1}}]},
+    {
+     "name": "sparsity_version",
+     "title": "version of sparsity",
+     "low": 12,
+     "width": 1,
+     "cases": [{"when":[{"sparse":[0]}],"values":{"v0":0}},{"values":{"v0":0},"targets":["sm_100a","sm_103a","sm_110a"]},{"values":{"v1":1},"targets":["sm_107a"]}]
+    },
+    {"name":"negate_a","title":"whether A is negated","low":13,"width":1},
+    {"name":"negate_b","title":"whether B is negated","low":14,"width":1},
+    {"name":"a_majorness","title":"majorness of A in shared memory; MN is the manual's transpose","low":15,"width":1,"cases":[{"values":{"K":0}}]},
+    {"name":"b_majorness","title":"majorness of B in shared memory; MN is the manual's transpose","low":16,"width":1,"cases":[{"values":{"K":0}}]},
+    {"name":"n","title":"N, columns of B","low":17,"width":6,"shift":3},
+    {
+     "name": "scale_type",
+     "title": "type of the scale factors of A and B",
+     "low": 23,
+     "width": 2,
+     "cases": [
+      {"when":[{"kind":["kind::mxf4"]}],"values":{"ue8m0":1}},
+      {"when":[{"kind":["kind::mxf4nvf4"]}],"values":{"ue4m3":0,"ue8m0":1}},
+      {"when":[{"kind":["kind::mxf4nvf4"]}],"values":{"ue5m3":2},"targets":["sm_107f"]}
+     ]
+    },
+    {"name":"scale_a_lanes","title":"lanes over which the scale factors of A lie","low":26,"width":1,"unit":"lanes","cases":[{"values":{"32":0}},{"values":{"128":1},"targets":["sm_107f"]}]},
+    {"name":"m","title":"M, rows of A","low":27,"width":2,"shift":7},
+    {"name":"scale_a_id","title":"scale factor data ID of A","low":29,"width":2,"cases":[{"values":{"0":0,"2":2}}]},
+    {
+     "name": "k",
+     "title": "K, depth",
+     "low": 31,
+     "width": 1,
+     "upper": 3,
+     "cases": [
+      {"when":[{"sparse":[0]}],"values":{"64":0}},
+      {"when":[{"sparse":[1]}],"values":{"128":0}},
+      {"when":[{"sparse":[0]}],"values":{"96":1},"targets":["sm_103a","sm_107f"]},
+      {"when":[{"sparse":[1]}],"values":{"192":1},"targets":["sm_107f"]},
+      {"when":[{"sparse":[0]}],"values":{"128":2},"targets":["sm_107f"]}
+     ]
+    }
+   ]
+  },
+  {
+   "name": "tcgen05_zero_column_mask",
+   "title": "Zero-column mask descriptor",
+   "family": "tcgen05",
+   "bits": 64,
+   "spare": "zero",
+   "fields": [
+    {"name":"start_count_0","title":"columns of the pattern that sub-mask 0 leaves out at its start","low":0,"width":8,"unit":"columns"},
+    {"name":"start_count_1","title":"columns of the pattern that sub-mask 1 leaves out at its start","low":8,"width":8,"unit":"columns"},
+    {"name":"start_count_2","title":"columns of the pattern that sub-mask 2 leaves out at its start","low":16,"width":8,"unit":"columns"},
+    {"name":"start_count_3","title":"columns of the pattern that sub-mask 3 leaves out at its start","low":24,"width":8,"unit":"columns"},
+    {"name":"first_span_0","title":"whether the pattern of sub-mask 0 begins with columns of zeros","low":32,"width":1},
+    {"name":"first_span_1","title":"whether the pattern of sub-mask 1 begins with columns of zeros","low":33,"width":1},
+    {"name":"first_span_2","title":"whether the pattern of sub-mask 2 begins with columns of zeros","low":34,"width":1},
+    {"name":"first_span_3","title":"whether the pattern of sub-mask 3 begins with columns of zeros","low":35,"width":1},
+    {"name":"non_zero_mask","title":"whether there is a mask; 0: every column is used","low":39,"width":1},
+    {"name":"skip_span","title":"columns in a row that are taken as zeros","low":40,"width":8,"less":1,"unit":"columns"},
+    {"name":"use_span","title":"columns in a row that are used","low":48,"width":8,"less":1,"unit":"columns"},
+    {"name":"column_shift","title":"columns by which B is shifted: at most 32, with M of 32 at most 16","low":56,"width":6,"unit":"columns"}
+   ]
+  }
+ ],
  "memory": {
   "alignment": 16,
   "banks": {"count":32,"bytes":4,"source":"CUDA C++ Programming Guide, Compute Capabilities"},

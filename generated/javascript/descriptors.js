@@ -5,6 +5,8 @@
 import { database } from "./database.js";
 
 /** @typedef {import("./index.d.ts").DescriptorFields} DescriptorFields */
+/** @typedef {import("./index.d.ts").DescriptorFormat} DescriptorFormat */
+/** @typedef {import("./index.d.ts").FieldValue} FieldValue */
 /** @typedef {import("./index.d.ts").MemoryFacts} MemoryFacts */
 
 /** What the database says of shared memory; undefined where it says nothing. */
@@ -52,4 +54,32 @@ export function decodedDescriptor(bits) {
     fields[name] = name === "swizzle" ? (memoryFacts?.swizzles.find((mode) => mode.encoding === value)?.name ?? value) : value;
   }
   return fields;
+}
+
+/** The formats of all descriptors. */
+export const descriptorFormats = /** @type {DescriptorFormat[]} */ (database.descriptors ?? []);
+
+/**
+ * Every field of the bits of a descriptor, lowest first: what it holds, what that means, and whether it is legal for the kind on some target.
+ * @param {DescriptorFormat} format
+ * @param {string} kind
+ * @param {bigint} bits
+ * @returns {FieldValue[]}
+ */
+export function explainedDescriptor(format, kind, bits) {
+  /** @type {Record<string, number | string>} */
+  const known = { kind };
+  const dependent = (/** @type {DescriptorFormat["fields"][number]} */ field) => Number((field.cases ?? []).some(({ when = [] }) => when.some((each) => Object.keys(each).some((key) => key !== "kind"))));
+  const rows = [...format.fields].sort((one, other) => dependent(one) - dependent(other)).map((field) => {
+    const { name, low, width, upper, shift = 0, less = 0, fixed, cases } = field;
+    const own = Number((bits >> BigInt(low)) & ((1n << BigInt(width)) - 1n));
+    const stored = upper === undefined ? own : own + Number((bits >> BigInt(upper)) & 1n) * 2 ** width;
+    const fitting = (cases ?? []).filter(({ when = [] }) => !when.length || when.some((each) => Object.entries(each).every(([key, allowed]) => allowed.includes(known[key]))));
+    const named = fitting.flatMap(({ values = {} }) => Object.entries(values)).find(([, number]) => number === stored);
+    const value = named ? (/^\d+$/.test(named[0]) ? Number(named[0]) : named[0]) : stored * 2 ** shift + less;
+    known[name] = value;
+    const legal = fixed !== undefined ? stored === fixed : !cases || Boolean(named) || fitting.some(({ values }) => !values) || (!fitting.length && !stored);
+    return { field, stored, value, legal };
+  });
+  return rows.sort((one, other) => one.field.low - other.field.low);
 }

@@ -252,6 +252,36 @@ export interface ImageOptions {
   baseOffset?: number;
 }
 
+/** A format of a descriptor; a case lists what a field holds for each legal value, any number where it lists none. */
+export interface DescriptorFormat {
+  name: string;
+  title: string;
+  family: string;
+  kinds?: string[];
+  bits: number;
+  spare: "ignored" | "zero";
+  fields: {
+    name: string;
+    title: string;
+    low: number;
+    width: number;
+    upper?: number;
+    shift?: number;
+    less?: number;
+    unit?: string;
+    fixed?: number;
+    cases?: { when?: Record<string, (string | number)[]>[]; values?: Record<string, number>; targets?: string[] }[];
+  }[];
+}
+
+/** A field of a descriptor, read. */
+export interface FieldValue {
+  field: DescriptorFormat["fields"][number];
+  stored: number;
+  value: number | string;
+  legal: boolean;
+}
+
 /** The fields of a descriptor by name: bytes, and the name of the swizzle mode. */
 export type DescriptorFields = Record<string, number | string>;
 
@@ -339,6 +369,7 @@ export interface DatabaseTables {
   places: Record<string, number[]>[];
   patterns: [granularity: number, places: number, contributors: string][];
   instructions: InstructionSet[];
+  descriptors?: DescriptorFormat[];
   memory?: MemoryFacts;
 }
 
@@ -378,6 +409,8 @@ export class MemoryImage {
 }
 export function encodedDescriptor(fields: DescriptorFields): bigint;
 export function decodedDescriptor(bits: bigint): DescriptorFields;
+export const descriptorFormats: DescriptorFormat[];
+export function explainedDescriptor(format: DescriptorFormat, kind: string, bits: bigint): FieldValue[];
 export function bankWords(access: (number | null)[], width: number): Map<number, Set<number>>[];
 export function wavefronts(access: (number | null)[], width: number): number;
 export function accessPatterns(image: MemoryImage): AccessPattern[];

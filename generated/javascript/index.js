@@ -9,7 +9,7 @@ export { instructionMeant as instruction } from "./spellings.js";
 export { arrangements, bitsOf } from "./arrangements.js";
 export { toCute, toTriton } from "./interop.js";
 export { accessPatterns, bankWords, wavefronts } from "./bank_accesses.js";
-export { decodedDescriptor, encodedDescriptor, memoryFacts } from "./descriptors.js";
+export { decodedDescriptor, descriptorFormats, encodedDescriptor, explainedDescriptor, memoryFacts } from "./descriptors.js";
 export { suspicions } from "./suspicions.js";
 export { MemoryImage, readableTypes } from "./images.js";
 export { compressedRow, fieldBits, keptColumns, prunedRow } from "./sparsity.js";

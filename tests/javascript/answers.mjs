@@ -64,6 +64,8 @@ const answers = {
     }
   },
   decode: ({ bits }) => ptxmma.decodedDescriptor(BigInt(bits)),
+  explain: ({ format, kind, bits }) =>
+    ptxmma.explainedDescriptor(ptxmma.descriptorFormats.find((each) => each.name === format), kind, BigInt(bits)).map(({ field, stored, value, legal }) => [field.name, stored, value, legal]),
   compress: ({ spelling, row }) => {
     const { pattern } = ptxmma.instruction(spelling);
     const pruned = ptxmma.prunedRow(row, pattern);

@@ -27,7 +27,7 @@ def instructions(spec: Spec, gallery: Gallery, witness: Witness | None) -> dict[
     return {
         "formats": [shown(each, gallery, witness) for each in formats],
         "masks": masks,
-        "explorer": f"../{EXPLORER}{explorer(v='memory')}",
+        "explorer": f"../{EXPLORER}{explorer(v='descriptors')}",
     }
 
 

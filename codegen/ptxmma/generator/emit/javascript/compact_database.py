@@ -25,7 +25,7 @@ from ptxmma.generator.emit.javascript.short_texts import runs, template
 from ptxmma.matrices.canonical import canonical, memory_of, readable
 from ptxmma.matrices.pictures import colour
 from ptxmma.matrices.suspicions import stride_users, used_strides
-from ptxmma.model import Form, InstructionSet, Spec, Version, formula
+from ptxmma.model import DescriptorFormat, Form, InstructionSet, Spec, Version, formula
 
 _LONGEST_LINE = 200
 #: Colours of threads: so many differ.
@@ -66,6 +66,8 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         **{name: interned.values for name, interned in rows.shared.items()},
         "instructions": instructions,
     }
+    if spec.descriptors:
+        data["descriptors"] = [_format(each) for each in spec.descriptors]
     if memory is not None:
         kept = {"alignment", "banks", "tensor_map", "layouts"}
         own, encoded = read_by(spec, memory, "wgmma"), swizzle_encoding(spec, "wgmma")
@@ -77,6 +79,16 @@ def _data(catalog: Catalog) -> dict[str, Any]:
             "strides": _strides(catalog),
         }
     return data
+
+
+def _format(format: DescriptorFormat) -> dict[str, Any]:
+    """A format without its sources and notes."""
+    built: dict[str, Any] = msgspec.to_builtins(format)
+    fields = [{key: value for key, value in field.items() if key not in ("default", "source")} for field in built["fields"]]
+    for field in fields:
+        if "cases" in field:
+            field["cases"] = [{key: value for key, value in case.items() if key != "source"} for case in field["cases"]]
+    return {key: value for key, value in built.items() if key not in ("describes", "source", "notes")} | {"fields": fields}
 
 
 def _strides(catalog: Catalog) -> dict[str, dict[str, Any]]:

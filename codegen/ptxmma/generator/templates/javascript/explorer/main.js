@@ -3,8 +3,9 @@
 import { database } from "../database.js";
 import { instructionMeant } from "../spellings.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
-import { memoryFacts } from "../descriptors.js";
+import { descriptorFormats, memoryFacts } from "../descriptors.js";
 import { CopyView } from "./copy_view.js";
+import { DescriptorReader } from "./descriptor_reader.js";
 import { copyButton, fill, h } from "./dom.js";
 import { helpDialog, keyboard } from "./keyboard.js";
 import { MatricesView } from "./matrices_view.js";
@@ -36,6 +37,7 @@ const views = [
   ["matrices", "Matrices", matrices],
   ...(memory ? [/** @type {typeof views[number]} */ (["memory", "Shared memory", memory])] : []),
   ...(database.patterns.length ? [/** @type {typeof views[number]} */ (["sparsity", "Sparsity", new SparsityView(store)])] : []),
+  ...(descriptorFormats.length ? [/** @type {typeof views[number]} */ (["descriptors", "Descriptors", new DescriptorReader(store)])] : []),
   ["copy", "Copy as", new CopyView(store, () => matrices.board)],
 ];
 

@@ -3,7 +3,7 @@
 /**
  * @typedef {object} State
  * @property {string} i canonical spelling of the instruction
- * @property {string} v view: matrices, memory, sparsity, copy
+ * @property {string} v view: matrices, memory, sparsity, descriptors, copy
  * @property {string} target only instructions that it accepts; empty: any
  * @property {string} at what is selected: `a:9,3`, or `lane:5`
  * @property {string} colour lane, register, warp
@@ -14,6 +14,7 @@
  * @property {string} access pattern of accesses, and which of them: `0,3`
  * @property {string} depth of a step along K
  * @property {string} bits of a descriptor: `0x…`
+ * @property {string} descriptor format, kind and bits: `tcgen05_instruction,kind::f16,0x8400490`
  * @property {string} row of values to compress, with blanks between
  * @property {string} word of metadata: `0x…`
  * @property {string} lane whose word that is
@@ -23,7 +24,7 @@
 
 /** @type {State} */
 const EMPTY = {
-  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", access: "0,0", depth: "", bits: "", row: "", word: "", lane: "0", operand: "", as: "ptx",
+  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx",
 };
 
 /** Changes of these are steps that the browser's back button undoes. */
