@@ -834,7 +834,7 @@ export const database = {
   {"name":"redval","kind":"reduction","title":"the least or greatest of them","access":"write","constraint":"r","cpp":5},
   {"name":"r","kind":"fragment","title":"the columns of the thread's part","access":"write","constraint":"r","cpp":16},
   {"name":"redval","kind":"reduction","title":"the least or greatest of them","access":"write","constraint":"r","cpp":17},
-  {"name":"mdata","kind":"indices","title":"the place of each kept column among its four","access":"write","constraint":"r","cpp":8},
+  {"name":"mdata","kind":"indices","title":"the place of each kept column among its four","access":"write","constraint":"r","braced":true,"cpp":8},
   {"name":"cdata","kind":"fragment","title":"the kept columns of the thread's part","access":"write","constraint":"f","cpp":6},
   {"name":"redval","kind":"reduction","title":"the least or greatest of all columns of the thread","access":"write","constraint":"f","cpp":15},
   {"name":"dst","kind":"location","title":"where in shared memory the address of the allocation is written","constraint":"l","cpp":18},

@@ -274,6 +274,7 @@ function madeOperand(contents, qualifiers, number, last, place) {
     default: known.default ?? null,
     immediateOnly: role.immediate_only ?? false,
     single: role.single ?? false,
+    braced: role.braced ?? false,
     sparse: role.sparse ?? false,
     rowBytes: known.row_bytes ?? 0,
     alignment: known.alignment ?? 0,

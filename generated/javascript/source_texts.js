@@ -128,7 +128,7 @@ function constantOf(operand) {
  * @returns {boolean}
  */
 function isListed(operand) {
-  return (operand.elements > 0 || operand.registers > 1) && !operand.single;
+  return (operand.elements > 0 || operand.registers > 1 || operand.braced) && !operand.single;
 }
 
 /**

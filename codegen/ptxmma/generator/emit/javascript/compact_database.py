@@ -253,6 +253,7 @@ def _role(operand: Operand) -> dict[str, Any]:
         meanings=operand.meanings,
         immediate_only=not operand.takes_register,
         single=operand.single,
+        braced=operand.braced,
         sparse=operand.sparsity is not None,
         unit=operand.unit,
         identifier=called if (called := identifier(operand.name)) != operand.name else "",

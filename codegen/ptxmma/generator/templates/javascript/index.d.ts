@@ -76,6 +76,8 @@ export interface Operand {
   default: number | null;
   immediateOnly: boolean;
   single: boolean;
+  /** Whether PTX has it in braces even where it is one register without elements. */
+  braced: boolean;
   sparse: boolean;
   rowBytes: number;
   alignment: number;
@@ -348,6 +350,7 @@ export interface DatabaseTables {
     meanings?: Record<string, number>;
     immediate_only?: boolean;
     single?: boolean;
+    braced?: boolean;
     sparse?: boolean;
     unit?: string;
     /** Its name in C++, where it is not its name. */
