@@ -337,3 +337,102 @@ export function metadata_narrow_ws_32(row: number, chunk: number, copy?: number,
  * Source: CuTe, tmem_e_frg_ws.
  */
 export function metadata_narrow_ws_32_inverse(lane: number, column: number, bit: number, selector?: number): [row: number, chunk: number, copy: number];
+
+/**
+ * Data of tcgen05.cp.128x256b: a lane for each row of 32 bytes.
+ *
+ * Counted from the operand's address. -> lane, column, bit.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_128x256b(row: number, byte: number): [lane: number, column: number, bit: number];
+
+/**
+ * The inverse of `copy_128x256b`.
+ *
+ * -> row, byte.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_128x256b_inverse(lane: number, column: number, bit: number): [row: number, byte: number];
+
+/**
+ * Data of tcgen05.cp.128x128b: a lane for each row of 16 bytes.
+ *
+ * Counted from the operand's address. -> lane, column, bit.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_128x128b(row: number, byte: number): [lane: number, column: number, bit: number];
+
+/**
+ * The inverse of `copy_128x128b`.
+ *
+ * -> row, byte.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_128x128b_inverse(lane: number, column: number, bit: number): [row: number, byte: number];
+
+/**
+ * Data of tcgen05.cp.4x256b: a row of 32 bytes for one lane of each warp, 32 lanes apart.
+ *
+ * Counted from the operand's address. -> lane, column, bit.
+ * Source: CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_4x256b(row: number, byte: number): [lane: number, column: number, bit: number];
+
+/**
+ * The inverse of `copy_4x256b`.
+ *
+ * -> row, byte.
+ * Source: CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_4x256b_inverse(lane: number, column: number, bit: number): [row: number, byte: number];
+
+/**
+ * Data of tcgen05.cp.64x128b.warpx2::02_13: rows of 16 bytes in lanes 0 to 63, with a copy in lanes 64 to 127.
+ *
+ * Counted from the operand's address. -> lane, column, bit.
+ * `copy` may be left out: 0.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_64x128b_02_13(row: number, byte: number, copy?: number): [lane: number, column: number, bit: number];
+
+/**
+ * The inverse of `copy_64x128b_02_13`.
+ *
+ * -> row, byte, copy.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_64x128b_02_13_inverse(lane: number, column: number, bit: number): [row: number, byte: number, copy: number];
+
+/**
+ * Data of tcgen05.cp.64x128b.warpx2::01_23: 32 rows of 16 bytes in lanes 0 to 31, 32 in lanes 64 to 95, with a copy 32 lanes on.
+ *
+ * Counted from the operand's address. -> lane, column, bit.
+ * `copy` may be left out: 0.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_64x128b_01_23(row: number, byte: number, copy?: number): [lane: number, column: number, bit: number];
+
+/**
+ * The inverse of `copy_64x128b_01_23`.
+ *
+ * -> row, byte, copy.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_64x128b_01_23_inverse(lane: number, column: number, bit: number): [row: number, byte: number, copy: number];
+
+/**
+ * Data of tcgen05.cp.32x128b.warpx4: rows of 16 bytes in 32 lanes, with a copy for each warp.
+ *
+ * Counted from the operand's address. -> lane, column, bit.
+ * `copy` may be left out: 0.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_32x128b(row: number, byte: number, copy?: number): [lane: number, column: number, bit: number];
+
+/**
+ * The inverse of `copy_32x128b`.
+ *
+ * -> row, byte, copy.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+export function copy_32x128b_inverse(lane: number, column: number, bit: number): [row: number, byte: number, copy: number];

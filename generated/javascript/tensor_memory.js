@@ -158,3 +158,51 @@ export function metadata_narrow_ws_32(row, chunk, copy = 0, selector = 0) {
 export function metadata_narrow_ws_32_inverse(lane, column, bit, selector = 0) {
   return [((16 * Math.floor(mod(lane, 32) / 16)) + (8 * Math.floor(bit / 16))) + mod(lane, 8), (4 * mod(Math.floor(lane / 8), 2)) + Math.floor(mod(bit, 16) / 4), Math.floor(lane / 32)];
 }
+
+export function copy_128x256b(row, byte) {
+  return [row, Math.floor(byte / 4), 8 * mod(byte, 4)];
+}
+
+export function copy_128x256b_inverse(lane, column, bit) {
+  return [lane, (4 * column) + Math.floor(bit / 8)];
+}
+
+export function copy_128x128b(row, byte) {
+  return [row, Math.floor(byte / 4), 8 * mod(byte, 4)];
+}
+
+export function copy_128x128b_inverse(lane, column, bit) {
+  return [lane, (4 * column) + Math.floor(bit / 8)];
+}
+
+export function copy_4x256b(row, byte) {
+  return [32 * row, Math.floor(byte / 4), 8 * mod(byte, 4)];
+}
+
+export function copy_4x256b_inverse(lane, column, bit) {
+  return [Math.floor(lane / 32), (4 * column) + Math.floor(bit / 8)];
+}
+
+export function copy_64x128b_02_13(row, byte, copy = 0) {
+  return [row + (64 * copy), Math.floor(byte / 4), 8 * mod(byte, 4)];
+}
+
+export function copy_64x128b_02_13_inverse(lane, column, bit) {
+  return [mod(lane, 64), (4 * column) + Math.floor(bit / 8), Math.floor(lane / 64)];
+}
+
+export function copy_64x128b_01_23(row, byte, copy = 0) {
+  return [(mod(row, 32) + (64 * Math.floor(row / 32))) + (32 * copy), Math.floor(byte / 4), 8 * mod(byte, 4)];
+}
+
+export function copy_64x128b_01_23_inverse(lane, column, bit) {
+  return [mod(lane, 32) + (32 * Math.floor(lane / 64)), (4 * column) + Math.floor(bit / 8), mod(Math.floor(lane / 32), 2)];
+}
+
+export function copy_32x128b(row, byte, copy = 0) {
+  return [row + (32 * copy), Math.floor(byte / 4), 8 * mod(byte, 4)];
+}
+
+export function copy_32x128b_inverse(lane, column, bit) {
+  return [mod(lane, 32), (4 * column) + Math.floor(bit / 8), Math.floor(lane / 32)];
+}

@@ -92,6 +92,13 @@ def places(spec: Spec, product: Product, kind: str, matrix: str) -> TensorPlaces
     return tensor_places.of(spec.tensor_memory, kind, matrix, {**product.facts, **known}, known)
 
 
+def copied(spec: Spec, variant: Variant, kind: str) -> TensorPlaces | None:
+    """The layout of what a variant of fixed size writes to tensor memory, or None where the spec has none."""
+    if spec.tensor_memory is None:
+        return None
+    return tensor_places.of(spec.tensor_memory, kind, "", variant.facts, {"ctas": 1})
+
+
 def described(opcode: Variant) -> Iterator[tuple[str, str]]:
     """The kind and the matrix of each operand of an opcode that the spec's layouts of tensor memory may be for."""
     lists = opcode.instruction.operands.get(opcode.form.operands, ())

@@ -23,6 +23,8 @@ _Values = npt.NDArray[np.int64]
 def uses(spec: Spec) -> Iterator[TensorPlaces]:
     """The layouts of the operands of every legal product; of those that differ in a size that no formula reads, the largest alone."""
     largest: dict[tuple[object, ...], TensorPlaces] = {}
+    for copied in _copies(spec):
+        largest.setdefault((copied.layout.name,), copied)
     for instruction in spec.instructions:
         if instruction.operation != resolution.OPERATION:
             continue
@@ -39,6 +41,17 @@ def uses(spec: Spec) -> Iterator[TensorPlaces]:
                         if place not in largest or math.prod(largest[place].sizes.values()) < math.prod(placed.sizes.values()):
                             largest[place] = placed
     yield from largest.values()
+
+
+def _copies(spec: Spec) -> Iterator[TensorPlaces]:
+    """What instructions of a fixed size write."""
+    for instruction in spec.instructions:
+        for kind in dict.fromkeys(entry.kind for entry in instruction.operand_kinds.values() if entry.kind == "tensor-copy"):
+            for number in range(len(instruction.forms)):
+                for variant in of_form(instruction, number):
+                    placed = resolution.copied(spec, variant, kind)
+                    if placed is not None:
+                        yield placed
 
 
 def _read(placed: TensorPlaces) -> list[tuple[str, int]]:

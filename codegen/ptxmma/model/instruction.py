@@ -24,7 +24,7 @@ Kind = Literal[
     "location", "shared-descriptor", "tensor-address", "columns", "cta-mask",
     "tensor-matrix", "tensor-accumulator", "tensor-metadata", "tensor-scales", "lookup-table",
     "instruction-descriptor", "lane-mask", "column-mask",
-    "reduction", "indices",
+    "reduction", "indices", "tensor-copy",
 ]  # fmt: skip
 #: What instructions do; ``OPERATIONS`` of :mod:`ptxmma.matrices.operations` has a class for each.
 Verb = Literal[

@@ -14,7 +14,7 @@ from ptxmma.model.instruction import Statement
 COORDINATES = ("cta", "lane", "column", "bit")
 
 #: The kinds of operands that have layouts in tensor memory.
-TensorKind = Literal["tensor-accumulator", "tensor-matrix", "tensor-scales", "tensor-metadata"]
+TensorKind = Literal["tensor-accumulator", "tensor-matrix", "tensor-scales", "tensor-metadata", "tensor-copy"]
 
 
 class TensorColumns(Entry, frozen=True, kw_only=True):

@@ -30,18 +30,24 @@ template <class Fragment, class Shape> void fragment() {
   for (int i = 0; i < size(layout); ++i) std::printf("%lld ", (long long)layout(i));
   std::printf("\n");
 }
+template <class Traits, class Shape> void copied() {
+  auto const bits = composition(typename Traits::ValID{}, typename Traits::DstLayout{}(0, _));
+  for (int i = 0; i < size(bits); ++i) std::printf("%lld ", (long long)bits(i));
+  std::printf("\n");
+}
 int main() {
 """
 )
 
 
 class _Asked(NamedTuple):
-    """A fragment: its type, its shape, the bits of one of its numbers (doubled), and the cases that its places make."""
+    """A fragment, or a copy: its type, its shape, the bits of one of its numbers (doubled), and the cases that its places make."""
 
     fragment: str
     shape: str
     twice_bits: int
     cases: Callable[[Values], list[Case]]
+    function: str = "fragment"
 
 
 def read(cutlass: Cutlass, nvcc: str = "nvcc") -> list[Case]:
@@ -52,7 +58,7 @@ def read(cutlass: Cutlass, nvcc: str = "nvcc") -> list[Case]:
         CompilerError: it refuses the headers.
     """
     asked = list(_asked())
-    source = _SOURCE + "".join(f"  fragment<{each.fragment}, {each.shape}>();\n" for each in asked) + "}\n"
+    source = _SOURCE + "".join(f"  {each.function}<{each.fragment}, {each.shape}>();\n" for each in asked) + "}\n"
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "tensor_memory"
         probe.compile_source(cutlass, source, Path(scratch), nvcc, program)
@@ -68,6 +74,7 @@ def _asked() -> Iterator[_Asked]:
     yield from _multiplicands()
     yield from _metadata()
     yield from _scales()
+    yield from _copies()
 
 
 def _asking(
@@ -152,3 +159,31 @@ def _scales() -> Iterator[_Asked]:
             return made
 
         yield _Asked(fragment, f"Shape<Shape<Int<{size}>, Shape<Int<{_VECTOR}>, _1>>, _1, Int<{_TILES}>>", 16, cases)
+
+
+#: CuTe's copies: the qualifiers of ours, rows, bytes of a row and copies.
+_COPIED = {
+    "128dp256bit": ({"shape": "128x256b"}, 128, 32, 1),
+    "128dp128bit": ({"shape": "128x128b"}, 128, 16, 1),
+    "4dp256bit": ({"shape": "4x256b"}, 4, 32, 1),
+    "4x32dp128bit": ({"shape": "32x128b", "multicast": "warpx4"}, 32, 16, 4),
+    "2x64dp128bitlw0213": ({"shape": "64x128b", "multicast": "warpx2::02_13"}, 64, 16, 2),
+    "2x64dp128bitlw0123": ({"shape": "64x128b", "multicast": "warpx2::01_23"}, 64, 16, 2),
+}
+_BYTE, _HALF = 8, 32
+
+
+def _copies() -> Iterator[_Asked]:
+    """Copies of shared memory, bit by bit: rows first, then the bits of a row, then copies; CuTe numbers halves of rows behind the bits."""
+    for name, (facts, rows, width, copies) in _COPIED.items():
+        axes = (Axis("row", rows), Axis("byte", width, _BYTE), *([Axis("copy", copies)] if copies > 1 else []))
+        case = Case(
+            "CuTe", f"SM100_UTCCP_{name}_1cta", "tensor-copy", "", {"name": "tcgen05.cp", **facts}, {"ctas": 1}, axes, {}, np.array([])
+        )
+        halves = rows // _HALF if name.endswith("0123") else 1
+
+        def cases(places: Values, case: Case = case, bits: int = width * _BYTE, halves: int = halves, copies: int = copies) -> list[Case]:
+            grid = places.reshape((-1, bits, halves, copies), order="F").transpose(0, 2, 1, 3)
+            return [case._replace(places=grid.reshape(-1, order="F"))]
+
+        yield _Asked(f"Copy_Traits<{case.subject}>", "_1", 2, cases, "copied")

@@ -888,4 +888,270 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_narrow_ws_32_copy(
   return lane / 32;
 }
 
+/*
+ * Data of tcgen05.cp.128x256b: a lane for each row of 32 bytes.
+ * Counted from the operand's address. -> lane, column, bit.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x256b_lane(uint32_t row, uint32_t byte) {
+  (void)byte;
+  return row;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x256b_column(uint32_t row, uint32_t byte) {
+  (void)row;
+  return byte / 4;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x256b_bit(uint32_t row, uint32_t byte) {
+  (void)row;
+  return 8 * (byte % 4);
+}
+
+/*
+ * The inverse of `copy_128x256b`.
+ * -> row, byte.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x256b_row(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)column;
+  (void)bit;
+  return lane;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x256b_byte(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)lane;
+  return (4 * column) + (bit / 8);
+}
+
+/*
+ * Data of tcgen05.cp.128x128b: a lane for each row of 16 bytes.
+ * Counted from the operand's address. -> lane, column, bit.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x128b_lane(uint32_t row, uint32_t byte) {
+  (void)byte;
+  return row;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x128b_column(uint32_t row, uint32_t byte) {
+  (void)row;
+  return byte / 4;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x128b_bit(uint32_t row, uint32_t byte) {
+  (void)row;
+  return 8 * (byte % 4);
+}
+
+/*
+ * The inverse of `copy_128x128b`.
+ * -> row, byte.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x128b_row(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)column;
+  (void)bit;
+  return lane;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x128b_byte(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)lane;
+  return (4 * column) + (bit / 8);
+}
+
+/*
+ * Data of tcgen05.cp.4x256b: a row of 32 bytes for one lane of each warp, 32 lanes apart.
+ * Counted from the operand's address. -> lane, column, bit.
+ * Source: CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_4x256b_lane(uint32_t row, uint32_t byte) {
+  (void)byte;
+  return 32 * row;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_4x256b_column(uint32_t row, uint32_t byte) {
+  (void)row;
+  return byte / 4;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_4x256b_bit(uint32_t row, uint32_t byte) {
+  (void)row;
+  return 8 * (byte % 4);
+}
+
+/*
+ * The inverse of `copy_4x256b`.
+ * -> row, byte.
+ * Source: CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_4x256b_row(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)column;
+  (void)bit;
+  return lane / 32;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_4x256b_byte(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)lane;
+  return (4 * column) + (bit / 8);
+}
+
+/*
+ * Data of tcgen05.cp.64x128b.warpx2::02_13: rows of 16 bytes in lanes 0 to 63, with a copy in lanes
+ * 64 to 127.
+ * Counted from the operand's address. -> lane, column, bit. `copy` may be left out: 0.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_02_13_lane(
+    uint32_t row, uint32_t byte, uint32_t copy) {
+  (void)byte;
+  return row + (64 * copy);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_02_13_column(
+    uint32_t row, uint32_t byte, uint32_t copy) {
+  (void)row;
+  (void)copy;
+  return byte / 4;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_02_13_bit(
+    uint32_t row, uint32_t byte, uint32_t copy) {
+  (void)row;
+  (void)copy;
+  return 8 * (byte % 4);
+}
+
+/*
+ * The inverse of `copy_64x128b_02_13`.
+ * -> row, byte, copy.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_02_13_row(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)column;
+  (void)bit;
+  return lane % 64;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_02_13_byte(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)lane;
+  return (4 * column) + (bit / 8);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_02_13_copy(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)column;
+  (void)bit;
+  return lane / 64;
+}
+
+/*
+ * Data of tcgen05.cp.64x128b.warpx2::01_23: 32 rows of 16 bytes in lanes 0 to 31, 32 in lanes 64 to
+ * 95, with a copy 32 lanes on.
+ * Counted from the operand's address. -> lane, column, bit. `copy` may be left out: 0.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_lane(
+    uint32_t row, uint32_t byte, uint32_t copy) {
+  (void)byte;
+  return ((row % 32) + (64 * (row / 32))) + (32 * copy);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_column(
+    uint32_t row, uint32_t byte, uint32_t copy) {
+  (void)row;
+  (void)copy;
+  return byte / 4;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_bit(
+    uint32_t row, uint32_t byte, uint32_t copy) {
+  (void)row;
+  (void)copy;
+  return 8 * (byte % 4);
+}
+
+/*
+ * The inverse of `copy_64x128b_01_23`.
+ * -> row, byte, copy.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_row(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)column;
+  (void)bit;
+  return (lane % 32) + (32 * (lane / 64));
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_byte(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)lane;
+  return (4 * column) + (bit / 8);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_copy(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)column;
+  (void)bit;
+  return (lane / 32) % 2;
+}
+
+/*
+ * Data of tcgen05.cp.32x128b.warpx4: rows of 16 bytes in 32 lanes, with a copy for each warp.
+ * Counted from the operand's address. -> lane, column, bit. `copy` may be left out: 0.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_32x128b_lane(
+    uint32_t row, uint32_t byte, uint32_t copy) {
+  (void)byte;
+  return row + (32 * copy);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_32x128b_column(
+    uint32_t row, uint32_t byte, uint32_t copy) {
+  (void)row;
+  (void)copy;
+  return byte / 4;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_32x128b_bit(
+    uint32_t row, uint32_t byte, uint32_t copy) {
+  (void)row;
+  (void)copy;
+  return 8 * (byte % 4);
+}
+
+/*
+ * The inverse of `copy_32x128b`.
+ * -> row, byte, copy.
+ * Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_32x128b_row(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)column;
+  (void)bit;
+  return lane % 32;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_32x128b_byte(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)lane;
+  return (4 * column) + (bit / 8);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_32x128b_copy(
+    uint32_t lane, uint32_t column, uint32_t bit) {
+  (void)column;
+  (void)bit;
+  return lane / 32;
+}
+
 #endif

@@ -476,3 +476,147 @@ def metadata_narrow_ws_32_inverse(lane, column, bit, selector=0):
     chunk = 4 * ((lane // 8) % 2) + (bit % 16) // 4
     copy = lane // 32
     return row, chunk, copy
+
+
+def copy_128x256b(row, byte):
+    """Data of tcgen05.cp.128x256b: a lane for each row of 32 bytes.
+
+    Counted from the operand's address. -> lane, column, bit.
+    Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+    """
+    lane = row
+    column = byte // 4
+    bit = 8 * (byte % 4)
+    return lane, column, bit
+
+
+def copy_128x256b_inverse(lane, column, bit):
+    """The inverse of ``copy_128x256b``.
+
+    -> row, byte.
+    Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+    """
+    row = lane
+    byte = 4 * column + bit // 8
+    return row, byte
+
+
+def copy_128x128b(row, byte):
+    """Data of tcgen05.cp.128x128b: a lane for each row of 16 bytes.
+
+    Counted from the operand's address. -> lane, column, bit.
+    Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+    """
+    lane = row
+    column = byte // 4
+    bit = 8 * (byte % 4)
+    return lane, column, bit
+
+
+def copy_128x128b_inverse(lane, column, bit):
+    """The inverse of ``copy_128x128b``.
+
+    -> row, byte.
+    Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+    """
+    row = lane
+    byte = 4 * column + bit // 8
+    return row, byte
+
+
+def copy_4x256b(row, byte):
+    """Data of tcgen05.cp.4x256b: a row of 32 bytes for one lane of each warp, 32 lanes apart.
+
+    Counted from the operand's address. -> lane, column, bit.
+    Source: CuTe, copy_traits_sm100.hpp.
+    """
+    lane = 32 * row
+    column = byte // 4
+    bit = 8 * (byte % 4)
+    return lane, column, bit
+
+
+def copy_4x256b_inverse(lane, column, bit):
+    """The inverse of ``copy_4x256b``.
+
+    -> row, byte.
+    Source: CuTe, copy_traits_sm100.hpp.
+    """
+    row = lane // 32
+    byte = 4 * column + bit // 8
+    return row, byte
+
+
+def copy_64x128b_02_13(row, byte, copy=0):
+    """Data of tcgen05.cp.64x128b.warpx2::02_13: rows of 16 bytes in lanes 0 to 63, with a copy in lanes 64 to 127.
+
+    Counted from the operand's address. -> lane, column, bit.
+    ``copy`` may be left out: 0.
+    Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+    """
+    lane = row + 64 * copy
+    column = byte // 4
+    bit = 8 * (byte % 4)
+    return lane, column, bit
+
+
+def copy_64x128b_02_13_inverse(lane, column, bit):
+    """The inverse of ``copy_64x128b_02_13``.
+
+    -> row, byte, copy.
+    Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+    """
+    row = lane % 64
+    byte = 4 * column + bit // 8
+    copy = lane // 64
+    return row, byte, copy
+
+
+def copy_64x128b_01_23(row, byte, copy=0):
+    """Data of tcgen05.cp.64x128b.warpx2::01_23: 32 rows of 16 bytes in lanes 0 to 31, 32 in lanes 64 to 95, with a copy 32 lanes on.
+
+    Counted from the operand's address. -> lane, column, bit.
+    ``copy`` may be left out: 0.
+    Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+    """
+    lane = row % 32 + 64 * (row // 32) + 32 * copy
+    column = byte // 4
+    bit = 8 * (byte % 4)
+    return lane, column, bit
+
+
+def copy_64x128b_01_23_inverse(lane, column, bit):
+    """The inverse of ``copy_64x128b_01_23``.
+
+    -> row, byte, copy.
+    Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+    """
+    row = lane % 32 + 32 * (lane // 64)
+    byte = 4 * column + bit // 8
+    copy = (lane // 32) % 2
+    return row, byte, copy
+
+
+def copy_32x128b(row, byte, copy=0):
+    """Data of tcgen05.cp.32x128b.warpx4: rows of 16 bytes in 32 lanes, with a copy for each warp.
+
+    Counted from the operand's address. -> lane, column, bit.
+    ``copy`` may be left out: 0.
+    Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+    """
+    lane = row + 32 * copy
+    column = byte // 4
+    bit = 8 * (byte % 4)
+    return lane, column, bit
+
+
+def copy_32x128b_inverse(lane, column, bit):
+    """The inverse of ``copy_32x128b``.
+
+    -> row, byte, copy.
+    Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
+    """
+    row = lane % 32
+    byte = 4 * column + bit // 8
+    copy = lane // 32
+    return row, byte, copy

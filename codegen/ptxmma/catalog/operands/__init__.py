@@ -21,6 +21,7 @@ from ptxmma.catalog.operands.tensor_memory_role import (
     LookupTable,
     TensorAccumulator,
     TensorAddress,
+    TensorCopy,
     TensorMatrix,
     TensorMetadata,
     TensorScales,
@@ -66,6 +67,7 @@ ROLES: dict[Kind, Role] = {
     "column-mask": ColumnMask(),
     "reduction": Reduction(),
     "indices": Indices(),
+    "tensor-copy": TensorCopy(),
 }
 
 

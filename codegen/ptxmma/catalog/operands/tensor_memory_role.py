@@ -36,6 +36,18 @@ class Placed(TensorAddress):
         return {}
 
 
+class TensorCopy(TensorAddress):
+    """The address of a copy of shared memory; where its bytes lie follows from the qualifiers."""
+
+    operand_type = TensorOperand
+
+    def describe(self, context: Context) -> Known:
+        """Where each byte lies."""
+        placed = resolution.copied(context.spec, context.variant, context.entry.kind)
+        known = super().describe(context)
+        return known | {"tensor": placed, "sizes": placed.sizes} if placed is not None else known | {"why": "no source says where it lies"}
+
+
 class TensorMatrix(Placed):
     """The address of a matrix in tensor memory."""
 

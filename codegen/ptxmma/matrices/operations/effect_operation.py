@@ -69,7 +69,7 @@ class TensorCopy(Effect):
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """An address and a descriptor."""
         yield from super().lacks(entry)
-        yield from lacks_operands(entry, "copies", "tensor-address", "read")
+        yield from lacks_operands(entry, "copies", "tensor-copy", "read")
         yield from lacks_operands(entry, "copies", "shared-descriptor", "read")
 
 

@@ -1,0 +1,88 @@
+"""What tcgen05.cp copies: which byte of which row lies in which lane and column of tensor memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxmma
+from ptxmma import scaling
+from ptxmma.catalog.interop import from_cute
+from ptxmma.catalog.tensor_places import Place
+
+_DP = 1 << 21  # bits from a lane to the next in CuTe's numbers
+#: CuTe's traits of each copy: the place of a bit, numbered by row, bit in it and copies; rows, bytes, copies.
+_CUTE = {
+    "128x256b": (f"(128,256):({_DP},1)", 128, 32, 1),
+    "128x128b": (f"(128,128):({_DP},1)", 128, 16, 1),
+    "4x256b": (f"(4,256):({32 * _DP},1)", 4, 32, 1),
+    "64x128b.warpx2::02_13": (f"(64,128,2):({_DP},1,{64 * _DP})", 64, 16, 2),
+    "64x128b.warpx2::01_23": (f"((32,2),128,2):(({_DP},{64 * _DP}),1,{32 * _DP})", 64, 16, 2),
+    "32x128b.warpx4": (f"(32,128,4):({_DP},1,{32 * _DP})", 32, 16, 4),
+}
+
+
+def _copied(shape: str, more: str = "") -> ptxmma.TensorOperand:
+    operand = ptxmma.instruction(f"tcgen05.cp.cta_group::1.{shape}{more}").operand("taddr")
+    assert isinstance(operand, ptxmma.TensorOperand)
+    return operand
+
+
+@pytest.mark.parametrize("shape", _CUTE)
+@pytest.mark.parametrize("more", ["", ".b8x16.b6x16_p32", ".b8x16.b4x16_p64"])
+def test_every_byte_lies_where_cute_puts_its_bits(shape: str, more: str) -> None:
+    text, rows, width, copies = _CUTE[shape]
+    operand, cute = _copied(shape, more), from_cute(text)
+    assert operand.sizes == {"row": rows, "byte": width, **({"copy": copies} if copies > 1 else {})}
+    seen = set()
+    for copy in range(copies):
+        numbered: dict[str, Any] = {"copy": copy} if copies > 1 else {}
+        row, byte = (grid.ravel() for grid in np.meshgrid(np.arange(rows), np.arange(width), indexing="ij"))
+        place = operand.locate(row, byte, **numbered)
+        theirs = np.asarray(cute(row + rows * (8 * byte + 8 * width * copy)))
+        assert ((place.lane * _DP + place.column * 32 + place.bit) == theirs).all()
+        seen |= set(theirs.tolist())
+        back = operand.coords(place.lane, place.column, place.bit)
+        assert (back[0] == row).all()
+        assert (back[1] == byte).all()
+    assert len(seen) == rows * width * copies
+    assert operand.columns == width // 4
+
+
+def test_halves_go_to_pairs_of_warps() -> None:
+    """Of 64 rows each pair of warps has 32: warps 0 and 2 the same ones, or warps 0 and 1."""
+    for shape, pairs in (("64x128b.warpx2::02_13", [{0, 2}, {1, 3}]), ("64x128b.warpx2::01_23", [{0, 1}, {2, 3}])):
+        operand = _copied(shape)
+        for half, warps in enumerate(pairs):
+            for row in (32 * half, 32 * half + 31):
+                assert {operand.locate(row, 0, copy=copy).lane // 32 for copy in (0, 1)} == warps
+
+
+def test_a_copy_of_four_rows_reaches_a_lane_of_each_warp() -> None:
+    operand = _copied("4x256b")
+    assert [operand.locate(row, 5) for row in range(4)] == [Place(0, 32 * row, 1, 8) for row in range(4)]
+    assert operand.locate(3, 0).address(31 << 16) == 127 << 16
+    with pytest.raises(ValueError, match=r"nothing of data of tcgen05\.cp\.4x256b"):
+        operand.coords(1, 0)
+
+
+def test_scale_factors_in_the_order_of_cublas_are_those_of_a_product_after_the_copy() -> None:
+    """A block of 512 bytes, which has 128 rows of 4 factors, copied by 32x128b.warpx4."""
+    product = ptxmma.instruction(
+        "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X",
+        m=128, n=128, k=64, dtype="f32", atype="e2m1", btype="e2m1", stype="ue4m3",
+    )  # fmt: skip
+    scales = next(operand for form in product.forms for operand in form.operands if operand.kind == "tensor-scales" and operand.of == "a")
+    assert isinstance(scales, ptxmma.TensorOperand)
+    factors = np.arange(512, dtype=np.uint16).reshape(128, 4)
+    block = scaling.to_cublas((factors % 251).astype(np.uint8)).reshape(32, 16)
+    operand = _copied("32x128b.warpx4")
+    for row in range(128):
+        for number in range(4):
+            for copy in range(4):
+                there = scales.locate(row, number, copy=copy)
+                source = operand.coords(there.lane, there.column, there.bit)
+                assert source[2] == copy
+                assert block[source[0], source[1]] == factors[row, number] % 251
