@@ -10,34 +10,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from ptxmma.arguments import integer
+from ptxmma.catalog.descriptor_bits import FieldValue, Mistake, Value, bits_text, ones, placed, spare, taken, width_of
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.catalog.target_names import target_named
 from ptxmma.model import DescriptorField, DescriptorFormat, FieldCase, Spec, matches
 
-#: The value of a field: a number, or a name such as ``"bf16"``.
-Value = int | str
 #: What the cases of fields test: the kind, and the values of other fields.
 _Facts = dict[str, Value]
 _KIND = "kind::"
-
-
-class FieldValue(NamedTuple):
-    """A field of a descriptor, read."""
-
-    field: DescriptorField
-    stored: int  # what its bits hold
-    value: Value  # what that means: bytes, an extent, or the name of a type or a mode
-
-
-class Mistake(NamedTuple):
-    """What is wrong with the bits of a descriptor."""
-
-    field: str  # "dtype"; "" for bits that belong to no field
-    text: str
 
 
 class Codec:
@@ -78,7 +61,7 @@ class Codec:
         for field in self._order:
             stored = self._given(field, fields[name], facts) if (name := field.name) in fields else self._assumed(field, facts)
             facts[name] = self._meaning(field, stored, facts)
-            bits |= _placed(field, stored)
+            bits |= placed(field, stored)
         return bits
 
     def decode(self, descriptor: int) -> dict[str, Value]:
@@ -123,7 +106,9 @@ class Codec:
             elif field.fixed is None and not self._fits(field, stored, facts):
                 wrong.append(Mistake(field.name, f"{field.name} holds {stored}; {self._allowed(field, facts, named=True)}"))
         if self.format.spare == "zero":
-            wrong += (Mistake("", f"{_bits(low, width)} must be 0") for low, width in spare(self.format) if descriptor >> low & ones(width))
+            wrong += (
+                Mistake("", f"{bits_text(low, width)} must be 0") for low, width in spare(self.format) if descriptor >> low & ones(width)
+            )
         return wrong
 
     def legal(self, field: DescriptorField, other: str = "", stored: int = 0) -> set[int]:
@@ -307,49 +292,3 @@ def instruction_descriptor(kind: str, *, target: str | None = None, database: Da
     '0x8900400'
     """
     return codec("instruction", kind=kind, target=target, database=database).encode(**fields)
-
-
-# --- bits -------------------------------------------------------------------------------------------------------------------
-
-
-def spare(format: DescriptorFormat) -> list[tuple[int, int]]:
-    """The runs of bits that belong to no field, lowest first: the lowest bit and the number of bits of each."""
-    used = sum(_mask(field) for field in format.fields)
-    runs: list[tuple[int, int]] = []
-    for bit in range(format.bits):
-        if not used >> bit & 1:
-            if runs and sum(runs[-1]) == bit:
-                runs[-1] = (runs[-1][0], runs[-1][1] + 1)
-            else:
-                runs.append((bit, 1))
-    return runs
-
-
-def taken(field: DescriptorField, descriptor: int) -> int:
-    """What the bits of a field hold."""
-    low = descriptor >> field.low & ones(field.width)
-    return low if field.upper is None else low | (descriptor >> field.upper & 1) << field.width
-
-
-def _placed(field: DescriptorField, stored: int) -> int:
-    """What a field holds, in its place: the inverse of :func:`taken`."""
-    bits = (stored & ones(field.width)) << field.low
-    return bits if field.upper is None else bits | stored >> field.width << field.upper
-
-
-def _mask(field: DescriptorField) -> int:
-    return _placed(field, ones(width_of(field)))
-
-
-def width_of(field: DescriptorField) -> int:
-    """The number of its bits."""
-    return field.width + (field.upper is not None)
-
-
-def ones(width: int) -> int:
-    """The largest number of so many bits."""
-    return (1 << width) - 1
-
-
-def _bits(low: int, width: int) -> str:
-    return f"bits {low + width - 1}:{low}" if width > 1 else f"bit {low}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ptxmma.catalog.descriptor_codec import Value, codec
+from ptxmma.catalog.descriptor_bits import Value
+from ptxmma.catalog.descriptor_codec import codec
 from ptxmma.catalog.instruction_facts import Instruction, Missing
 
 

@@ -14,9 +14,9 @@ short for the most common of these, :func:`of_product` takes its values from a p
 from __future__ import annotations
 
 from ptxmma.catalog.column_masks import zero_columns as zero_columns  # all of these belong to what this module offers
+from ptxmma.catalog.descriptor_bits import FieldValue as FieldValue
+from ptxmma.catalog.descriptor_bits import Mistake as Mistake
 from ptxmma.catalog.descriptor_codec import Codec as Codec
-from ptxmma.catalog.descriptor_codec import FieldValue as FieldValue
-from ptxmma.catalog.descriptor_codec import Mistake as Mistake
 from ptxmma.catalog.descriptor_codec import codec as codec
 from ptxmma.catalog.descriptor_codec import instruction_descriptor as instruction_descriptor
 from ptxmma.catalog.product_descriptor import of_product as of_product

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ptxmma.catalog.descriptor_codec import Codec, ones, width_of
+from ptxmma.catalog.descriptor_bits import ones, width_of
+from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices.matrix_descriptor import Descriptor
 from ptxmma.matrices.operand_reading import operand_addresses

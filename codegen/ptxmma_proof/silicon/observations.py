@@ -11,7 +11,7 @@ import numpy as np
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
-from ptxmma.catalog.descriptor_codec import spare
+from ptxmma.catalog.descriptor_bits import spare
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.shared_formats import matrix_format, read_by
 from ptxmma.matrices import sparse

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog.descriptor_codec import Codec, ones, spare, width_of
+from ptxmma.catalog.descriptor_bits import ones, spare, width_of
+from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.generator.emit import c_text
 from ptxmma.model import DescriptorField, DescriptorFormat, Spec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ptxmma.catalog import digest
-from ptxmma.catalog.descriptor_codec import spare
+from ptxmma.catalog.descriptor_bits import spare
 from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.catalog.witnesses import Laid, Witness
 from ptxmma.generator.emit.docs import rest, rule_tables

@@ -1,0 +1,70 @@
+"""The bits of descriptors: where fields lie, what they hold, and which bits belong to none."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ptxmma.model import DescriptorField, DescriptorFormat
+
+#: The value of a field: a number, or a name such as ``"bf16"``.
+Value = int | str
+
+
+class FieldValue(NamedTuple):
+    """A field of a descriptor, read."""
+
+    field: DescriptorField
+    stored: int  # what its bits hold
+    value: Value  # what that means: bytes, an extent, or the name of a type or a mode
+
+
+class Mistake(NamedTuple):
+    """What is wrong with the bits of a descriptor."""
+
+    field: str  # "dtype"; "" for bits that belong to no field
+    text: str
+
+
+def spare(format: DescriptorFormat) -> list[tuple[int, int]]:
+    """The runs of bits that belong to no field, lowest first: the lowest bit and the number of bits of each."""
+    used = sum(mask(field) for field in format.fields)
+    runs: list[tuple[int, int]] = []
+    for bit in range(format.bits):
+        if not used >> bit & 1:
+            if runs and sum(runs[-1]) == bit:
+                runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+            else:
+                runs.append((bit, 1))
+    return runs
+
+
+def taken(field: DescriptorField, descriptor: int) -> int:
+    """What the bits of a field hold."""
+    low = descriptor >> field.low & ones(field.width)
+    return low if field.upper is None else low | (descriptor >> field.upper & 1) << field.width
+
+
+def placed(field: DescriptorField, stored: int) -> int:
+    """What a field holds, in its place: the inverse of :func:`taken`."""
+    bits = (stored & ones(field.width)) << field.low
+    return bits if field.upper is None else bits | stored >> field.width << field.upper
+
+
+def mask(field: DescriptorField) -> int:
+    """The bits of a field."""
+    return placed(field, ones(width_of(field)))
+
+
+def width_of(field: DescriptorField) -> int:
+    """The number of its bits."""
+    return field.width + (field.upper is not None)
+
+
+def ones(width: int) -> int:
+    """The largest number of so many bits."""
+    return (1 << width) - 1
+
+
+def bits_text(low: int, width: int) -> str:
+    """A run of bits in words: ``bits 13:0``."""
+    return f"bits {low + width - 1}:{low}" if width > 1 else f"bit {low}"
