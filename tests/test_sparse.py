@@ -391,7 +391,9 @@ def test_a_made_up_pattern() -> None:
 
 
 def test_the_patterns_are_those_of_the_instructions() -> None:
-    for instruction in ptxmma.instructions(sparse=True):
+    in_registers = [instruction for instruction in ptxmma.instructions(sparse=True) if instruction.variant.instruction.metadata]
+    assert {instruction.family for instruction in in_registers} == {"mma.sp", "wgmma.sp"}
+    for instruction in in_registers:
         metadata = instruction.metadata
         coding = sparse.pattern(metadata.granularity.name)
         assert {int(field, 2) for field in metadata.legal} <= set(np.flatnonzero(coding.legal).tolist())

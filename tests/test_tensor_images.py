@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma.matrices import scaling, tensor_scales
+from ptxmma.matrices import scaling, sparse, tensor_scales
 from ptxmma.matrices.tensor_scales import Step
 
 _ONE, _PAIR = ("tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.cta_group::2.kind::f16")
@@ -18,7 +18,11 @@ _RNG = np.random.default_rng(5)
 
 
 def _operand(opcode: str, name: str, **arguments: Any) -> ptxmma.TensorOperand:
-    operand = ptxmma.instruction(opcode, **arguments).operand(name)
+    return _of(ptxmma.instruction(opcode, **arguments), name)
+
+
+def _of(instruction: ptxmma.Instruction, name: str) -> ptxmma.TensorOperand:
+    operand = instruction.operand(name)
     assert isinstance(operand, ptxmma.TensorOperand)
     return operand
 
@@ -122,6 +126,55 @@ def test_a_product_is_the_exact_sum_rounded() -> None:
     assert np.array_equal(ptxmma.emulate(instruction, a, b, d, enable_input_d=False).matrix, wanted - d)
     assert np.array_equal(ptxmma.emulate(instruction, a, b, d, scale_input_d=2).matrix, wanted - d + d / 4)
     assert np.array_equal(ptxmma.emulate(instruction, a, b, d, negate_b=True).matrix, 2 * d - wanted)
+
+
+_SPARSE = [
+    ("tcgen05.mma.sp.cta_group::1.kind::i8", 128, "s32", "s8", np.int8),
+    ("tcgen05.mma.ws.sp.cta_group::1.kind::i8", 64, "s32", "s8", np.int8),
+    ("tcgen05.mma.sp.cta_group::1.kind::f16", 128, "f32", "bf16", ml_dtypes.bfloat16),
+    ("tcgen05.mma.sp.cta_group::1.kind::tf32", 128, "f32", "tf32", np.float32),
+]
+
+
+@pytest.mark.parametrize(("opcode", "rows", "result", "factor", "dtype"), _SPARSE)
+def test_a_sparse_product_reads_metadata_of_tensor_memory(opcode: str, rows: int, result: str, factor: str, dtype: Any) -> None:
+    instruction = ptxmma.instruction(opcode, m=rows, n=64, dtype=result, atype=factor, btype=factor)
+    m, n, k = (int(size) for size in instruction.shape or ())
+    a, b = (_RNG.integers(-8, 9, shape).astype(dtype) for shape in ((m, k), (k, n)))
+    kept = sparse.prune(a, instruction)
+    values, metadata = sparse.compress(kept, instruction)
+    operand = instruction.operand("sp-meta-tmem")
+    image = operand.pack(metadata)
+    assert np.array_equal(operand.unpack(image), metadata)
+    done = ptxmma.emulate(instruction, values, b, metadata=operand.unpack(image))
+    assert np.array_equal(done.matrix, kept.astype(np.float64) @ b.astype(np.float64))
+
+
+@pytest.mark.parametrize(
+    ("opcode", "types", "dtypes", "blocks"),
+    [
+        ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", {"atype": "e4m3", "btype": "e5m2"}, ("float8_e4m3fn", "float8_e5m2"), 1),
+        ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", {}, ("float4_e2m1fn", "float4_e2m1fn"), 2),
+        ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32", {"k": 96}, ("float4_e2m1fn", "float4_e2m1fn"), 3),
+        ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", {"stype": "ue8m0"}, ("float4_e2m1fn", "float4_e2m1fn"), 4),
+    ],
+)
+def test_a_block_scaled_product_reads_factors_of_tensor_memory(
+    opcode: str, types: dict[str, Any], dtypes: tuple[str, str], blocks: int
+) -> None:
+    instruction = ptxmma.instruction(opcode, m=128, n=64, **({"k": 64} if "mxf4" in opcode else {}) | types)
+    m, n, k = (int(size) for size in instruction.shape or ())
+    a, b = (_RNG.integers(-2, 3, at).astype(getattr(ml_dtypes, name)) for at, name in zip(((m, k), (k, n)), dtypes, strict=True))
+    scales = [np.exp2(_RNG.integers(-2, 3, at)).astype(ml_dtypes.float8_e8m0fnu) for at in ((m, blocks), (blocks, n))]
+    image = None
+    for name, scale, address in (("scale-A-tmem", scales[0], 0), ("scale-B-tmem", scales[1], 64)):
+        image = _of(instruction, name).pack(scale, image, address=address)
+    packed = [_of(instruction, f"scale-{name}-tmem").unpack(image, address=at) for name, at in (("A", 0), ("B", 64))]
+    assert all(np.array_equal(np.asarray(one).view(np.uint8), scale.view(np.uint8)) for one, scale in zip(packed, scales, strict=True))
+    done = ptxmma.emulate(instruction, a, b, scale_a=scales[0], scale_b=scales[1])
+    size = k // blocks
+    wanted = (a.astype(float) * scales[0].astype(float).repeat(size, 1)) @ (b.astype(float) * scales[1].astype(float).repeat(size, 0))
+    assert np.array_equal(done.matrix, wanted)
 
 
 def test_the_bound_is_that_of_the_precision_of_sums() -> None:

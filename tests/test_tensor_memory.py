@@ -16,7 +16,8 @@ import pytest
 import header_programs
 import ptxmma
 from ptxmma import descriptors
-from ptxmma.catalog.instruction_facts import Missing
+from ptxmma.catalog import resolution
+from ptxmma.catalog.instruction_facts import Instruction, Missing
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.tensor_places import Place, TensorPlaces
 from ptxmma.generator import tensor_proof
@@ -109,6 +110,22 @@ def test_a_resolved_product_has_an_instruction_descriptor() -> None:
     assert (read["sparse"], read["a_majorness"], read["b_majorness"], read["negate_a"]) == (0, "K", "MN", 1)
     with pytest.raises(Missing, match="does not state what its instruction descriptor says"):
         descriptors.of_product(ptxmma.instruction(_ONE))
+
+
+def test_the_descriptor_of_every_legal_product_is_legal(catalog: Catalog) -> None:
+    """The rules of products and the values of descriptors are stated apart; of the many legal N those at the ends are asked."""
+    encoded = 0
+    for opcode in ptxmma.instructions():
+        if opcode.variant.instruction.operation != resolution.OPERATION:
+            continue
+        kind = next(value for value in opcode.qualifiers.values() if value.startswith("kind::"))
+        codec = descriptors.codec("instruction", kind=kind)
+        for product in resolution.every(catalog.database.spec, opcode.variant):
+            if product.extents["n"] in {8, 16, 24, 256}:
+                code = descriptors.of_product(Instruction(catalog.database, product))
+                assert codec.mistakes(code) == [], (opcode.canonical, product.chosen)
+                encoded += 1
+    assert encoded > 1000
 
 
 def test_the_opcode_alone_says_what_it_does_not_state() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ptxmma.arrays.metadata_bytes import FIELD_BITS, from_fields
+from ptxmma.catalog import layouts
+from ptxmma.catalog.instruction_facts import Missing
 from ptxmma.catalog.instructions import DatabaseLike, Instruction, catalog
 from ptxmma.model import Spec
 
@@ -76,5 +78,8 @@ def pattern_of(given: str | Pattern | Instruction) -> Pattern:
         ValueError: no such pattern, or an instruction that is not sparse.
     """
     if isinstance(given, Instruction):
-        return pattern(given.metadata.granularity.name, database=given.database)
+        entry = layouts.granularity(given.database.spec, given.variant)
+        if entry is None:
+            raise Missing(f"{given.canonical} is not sparse: it has no metadata")
+        return pattern(entry.name, database=given.database)
     return given if isinstance(given, Pattern) else pattern(given)
