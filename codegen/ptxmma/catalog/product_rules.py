@@ -6,6 +6,7 @@ one value for may be left out.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -67,18 +68,18 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
     known["k"] = depth.k
     shape = _shape(rules, known, opcode, given)
     known |= shape
-    values: dict[str, str | int] = {**types, "k": depth.k, **shape}
-    needs: list[tuple[tuple[str, ...], str]] = [(depth.targets, depth.source)]
     scales = _matching(rules.scales, known)
-    block = 0
-    if scales:
-        scale, values["stype"] = _scale(scales, opcode, given)
-        block = scale.block
-        needs.append((scale.targets, scale.source))
-    elif "stype" in given:
+    if not scales and "stype" in given:
         raise IllegalProductError(f"{opcode} has no scale factors; leave out stype")
-    requires = tuple(Requirement(targets=targets, source=source) for targets, source in needs if targets)
-    return Choice(values, block, requires)
+    scale, stype = _scale(scales, opcode, given) if scales else (None, "")
+    return _choice({**types, "k": depth.k, **shape}, depth, scale, stype)
+
+
+def _choice(values: dict[str, str | int], depth: ProductDepth, scale: ProductScale | None, stype: str) -> Choice:
+    """The choice of these types and sizes, by the rules for its depth and its scale factors."""
+    rules = (depth,) if scale is None else (depth, scale)
+    requires = tuple(Requirement(targets=rule.targets, source=rule.source) for rule in rules if rule.targets)
+    return Choice(values if scale is None else values | {"stype": stype}, 0 if scale is None else scale.block, requires)
 
 
 def _matching(rules: Iterable[_Rule], facts: Facts) -> list[_Rule]:
@@ -176,17 +177,18 @@ def every(rules: TensorProducts, facts: Facts) -> Iterable[Choice]:
                     yield from _with_sizes(rules, facts, chosen)
 
 
-def _with_sizes(rules: TensorProducts, facts: Facts, chosen: dict[str, str | int]) -> Iterable[Choice]:
-    for depth in _matching(rules.depths, {**facts, **chosen}):
-        deep = chosen | {"k": depth.k}
-        scales = _matching(rules.scales, {**facts, **deep})
+def _with_sizes(rules: TensorProducts, facts: Facts, types: dict[str, str | int]) -> Iterable[Choice]:
+    for depth in _matching(rules.depths, {**facts, **types}):
+        deep = types | {"k": depth.k}
         for row in _matching(rules.shapes, {**facts, **deep}):
-            for m in row.m:
-                for n in numbers(row.n):
-                    for stype in [name for scale in scales for name in scale.stype] or [""]:
-                        given = deep | {"m": m, "n": n} | ({"stype": stype} if stype else {})
-                        if not any(m not in one.m or n not in numbers(one.n) for one in _matching(rules.limits, {**facts, **given})):
-                            yield choose(rules, "", facts, given)
+            for m, n in itertools.product(row.m, numbers(row.n)):
+                values = deep | {"m": m, "n": n}
+                known = {**facts, **values}
+                if all(m in one.m and _among(n, one.n) for one in _matching(rules.limits, known)):
+                    scales = _matching(rules.scales, known)
+                    yield from (_choice(values, depth, scale, stype) for scale in scales for stype in scale.stype)
+                    if not scales:
+                        yield _choice(values, depth, None, "")
 
 
 def numbers(spans: Sequence[Range]) -> list[int]:

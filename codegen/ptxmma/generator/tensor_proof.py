@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from ptxmma.catalog import resolution
+from ptxmma.catalog import product_rules, resolution
 from ptxmma.catalog.tensor_places import TensorPlaces
-from ptxmma.catalog.variants import of_form
+from ptxmma.catalog.variants import expand
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Problem
-from ptxmma.model import COORDINATES, Spec, TensorLayout, TensorMemory, formula
+from ptxmma.model import COORDINATES, Condition, Spec, TensorLayout, TensorMemory, formula
 from ptxmma.model.formula import FormulaError
 
 _Values = npt.NDArray[np.int64]
@@ -25,21 +25,10 @@ def uses(spec: Spec) -> Iterator[TensorPlaces]:
     largest: dict[tuple[object, ...], TensorPlaces] = {}
     for copied in _copies(spec):
         largest.setdefault((copied.layout.name,), copied)
-    for instruction in spec.instructions:
-        if instruction.operation != resolution.OPERATION:
-            continue
-        seen: set[tuple[object, ...]] = set()
-        for number in range(len(instruction.forms)):
-            for opcode in of_form(instruction, number):
-                if (key := tuple(opcode.qualifiers.items())) in seen:
-                    continue
-                seen.add(key)
-                for product, (kind, matrix) in itertools.product(resolution.every(spec, opcode), resolution.described(opcode)):
-                    placed = resolution.places(spec, product, kind, matrix)
-                    if placed is not None:
-                        place = (placed.layout.name, *_read(placed), *placed.selections.items())
-                        if place not in largest or math.prod(largest[place].sizes.values()) < math.prod(placed.sizes.values()):
-                            largest[place] = placed
+    for placed in _of_products(spec):
+        place = (placed.layout.name, *_read(placed), *placed.selections.items())
+        if place not in largest or math.prod(largest[place].sizes.values()) < math.prod(placed.sizes.values()):
+            largest[place] = placed
     yield from largest.values()
 
 
@@ -47,11 +36,39 @@ def _copies(spec: Spec) -> Iterator[TensorPlaces]:
     """What instructions of a fixed size write."""
     for instruction in spec.instructions:
         for kind in dict.fromkeys(entry.kind for entry in instruction.operand_kinds.values() if entry.kind == "tensor-copy"):
-            for number in range(len(instruction.forms)):
-                for variant in of_form(instruction, number):
-                    placed = resolution.copied(spec, variant, kind)
-                    if placed is not None:
-                        yield placed
+            for variant in expand(instruction):
+                placed = resolution.copied(spec, variant, kind)
+                if placed is not None:
+                    yield placed
+
+
+def _of_products(spec: Spec) -> Iterator[TensorPlaces]:
+    """The operands of products, those once that agree in all that conditions and formulas of layouts read."""
+    if spec.tensor_memory is None or spec.tensor_products is None:
+        return
+    placing = _tested(entry.of for entry in spec.tensor_memory.layouts)
+    sizing = _tested([*(entry.when for entry in spec.types.containers), *(entry.of for entry in spec.granularities)])
+    decisive = placing | sizing | _tested(product_rules.conditions(spec.tensor_products))
+    opcodes: set[tuple[object, ...]] = set()
+    products: set[tuple[object, ...]] = set()
+    for instruction in spec.instructions:
+        for opcode in expand(instruction) if instruction.operation == resolution.OPERATION else ():
+            known = [*opcode.extents.items(), *((name, opcode.facts.get(name)) for name in sorted(decisive))]
+            operands = [operand for operand in resolution.described(opcode) if (*operand, *known) not in opcodes]
+            opcodes.update((*operand, *known) for operand in operands)
+            for product in resolution.every(spec, opcode) if operands else ():
+                facts = [product.facts.get(name) for name in placing]
+                for kind, matrix in operands:
+                    alike = (kind, matrix, *resolution.numbers(spec, product, matrix).items(), *facts)
+                    if alike not in products:
+                        products.add(alike)
+                        if placed := resolution.places(spec, product, kind, matrix):
+                            yield placed
+
+
+def _tested(conditions: Iterable[Sequence[Condition]]) -> frozenset[str]:
+    """The facts that conditions test."""
+    return frozenset(name for each in conditions for condition in each for name in condition)
 
 
 def _read(placed: TensorPlaces) -> list[tuple[str, int]]:
