@@ -45,8 +45,8 @@ class Gallery:
         return int(match[1])
 
     def storage(self, pattern: Granularity) -> str:
-        """The picture of an example of sparse storage."""
-        key = (pattern.name, pattern.chunk, pattern.kept, pattern.unit, pattern.index_bits, pattern.ordered or pattern.legal)
+        """The picture of an example of sparse storage; patterns that differ in the legal fields alone share it."""
+        key = (pattern.name, pattern.chunk, pattern.kept, pattern.unit, pattern.index_bits)
         name = f"sparsity_{pattern.name.replace(':', '_')}"
         return self._show(key, f"{name}_{len(self.files)}" if f"{name}.svg" in self.files else name, lambda: pictures.storage(pattern))
 
