@@ -90,3 +90,15 @@ def test_illegal_options_say_what_is_legal() -> None:
     said = ask("show", _OPCODE, "--m", "256", "--n", "64", "--dtype", "f16", code=2)
     assert "no m = 256, n = 64; legal: m = 64 or 128 with n = 8, 16, … 256" in said
     assert "leave out m" in ask("show", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "--m", "16", code=2)
+
+
+@pytest.mark.parametrize("name", ["scale-A-tmem", "SCALE-a-tmem", "scale-a"])
+def test_an_operand_goes_by_the_beginning_of_its_name(name: str) -> None:
+    product = ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", "--m", "128", "--n", "256", "--atype", "e4m3", "--btype", "e4m3")
+    assert ask("layout", *product, "--row", "77", "--block", "0", "--operand", name).split()[-3:] == ["base", "+", "0xd0002"]
+    assert "in tensor memory: d-tmem, scale-A-tmem, scale-B-tmem, a-tmem" in ask("layout", *product, "--operand", "scale", code=2)
+
+
+def test_metadata_goes_by_its_kind() -> None:
+    product = ("tcgen05.mma.sp.cta_group::1.kind::f16", "--m", "128", "--n", "256", "--dtype", "f32", "--atype", "f16", "--btype", "f16")
+    assert ask("layout", *product, "--operand", "metadata") == ask("layout", *product, "--operand", "sp-meta-tmem")

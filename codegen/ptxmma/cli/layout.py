@@ -93,13 +93,14 @@ def command(
 
     instruction = resolved(find(spelling, database))
     tensor = tensor_layout.operands(instruction)
+    meant = tensor_layout.named(instruction, operand) if operand is not None else None
     if through is not None:
-        if operand not in tensor:
+        if meant is None:
             raise click.UsageError(f"--through is for an --operand in tensor memory: {', '.join(tensor) or 'this instruction has none'}")
-        tensor_registers.show(instruction, tensor[operand], find(through, database), numbers, form)
+        tensor_registers.show(instruction, meant, find(through, database), numbers, form)
         return
-    if operand in tensor:
-        tensor_layout.show(instruction, tensor[operand], lane, numbers, form)
+    if meant is not None:
+        tensor_layout.show(instruction, meant, lane, numbers, form)
         return
     known = names(instruction)
     if operand is None and not known and tensor:
@@ -114,7 +115,8 @@ def command(
         chosen = known if operand is None else [short_name(instruction, operand)]
     except ValueError as error:
         hint = elsewhere(instruction, str(operand).lower())
-        raise click.UsageError(f"{error}; ask {hint}" if hint else str(error)) from None
+        rest = [f"ask {hint}" if hint else "", f"in tensor memory: {', '.join(tensor)}" if tensor else ""]
+        raise click.UsageError("; ".join(filter(None, [str(error), *rest]))) from None
     tables = [arrangement(instruction, name) for name in chosen]
     query = Query(lane, register, element, bit, [_checked(instruction, table, numbers) for table in tables])
     view = View(by_lane, transpose, bits, whole)

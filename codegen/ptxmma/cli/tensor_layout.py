@@ -28,6 +28,19 @@ def operands(instruction: Instruction) -> dict[str, TensorOperand]:
     return {operand.name: operand for operand in every if isinstance(operand, TensorOperand)}
 
 
+def named(instruction: Instruction, name: str) -> TensorOperand | None:
+    """The operand in tensor memory of a name in upper or lower case, of the beginning of one, or of a kind.
+
+    ``"scale-A-tmem"`` is also ``"scale-a"``, and ``"sp-meta-tmem"`` is ``"metadata"``.
+    """
+    lowered = name.lower()
+    every = operands(instruction).values()
+    exact = [operand for operand in every if operand.name.lower() == lowered]
+    alike = [operand for operand in every if operand.name.lower().startswith(f"{lowered}-") or operand.kind == f"tensor-{lowered}"]
+    fitting = exact or alike
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def show(instruction: Instruction, operand: TensorOperand, lane: int | None, numbers: Given, form: str) -> None:
     """Print one place where the options name one, and otherwise the whole operand."""
     placed = operand.tensor
