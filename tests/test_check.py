@@ -24,8 +24,8 @@ from ptxmma.check import Checker, Findings, check
 from ptxmma.check.legality import Legality
 from ptxmma.check.rules import RULES
 from ptxmma.cli import main
+from ptxmma.ptx import inline_assembly, literals, statements
 from ptxmma.ptx import lines as ptx
-from ptxmma.ptx import literals, statements
 from ptxmma.ptx.operand_values import ANYTHING
 from ptxmma.ptx.tokens import cleaned
 
@@ -768,6 +768,27 @@ def test_memory_is_bounded_in_a_function_that_is_very_long(monkeypatch: pytest.M
     errors = {(finding.line, finding.rule) for part in parts for finding in part if finding.severity == "error"}
     behind = 6 + 100 * 5_002  # the inner block is closed there; another function follows
     assert errors == {(behind, "undeclared"), (behind + 4, "undeclared"), (behind + 5, "undeclared")}
+
+
+def test_memory_of_a_long_source_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C++ is read in parts, and nothing of a part is kept: neither its text nor the constants, lines and statements in it."""
+    monkeypatch.setattr(inline_assembly, "_PART", 1 << 18)
+    operands = ", ".join(['"=f"(d)'] * 4) + " : " + ", ".join([*['"r"(a)'] * 6, *['"f"(c)'] * 4, '"n"(kDepth)'])
+    text = "mma.sync.aligned.m16n8k%14.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+    block = "constexpr int kDepth = 16;\n" + "int sum = 0; // of tile NUMBER\n" * 80 + f'asm("{text}" : {operands});\n'
+
+    def peak(blocks: int) -> int:
+        checker = Checker()
+        chunks = (block.replace("NUMBER", f"{number:06}").encode() for number in range(blocks))
+        tracemalloc.start()
+        assert sum(part.instructions for part in checker.parts(_Stream(chunks), "x.cu")) == blocks
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    short, long = peak(500), peak(2_000)
+    assert long < short + (1 << 18)  # of 1.5 MB and 6 MB
+    assert long < 8 << 18
 
 
 def test_memory_of_a_long_word() -> None:

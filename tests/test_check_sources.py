@@ -157,6 +157,36 @@ def test_literals_are_joined_through_comments_and_lines(sources: Sources) -> Non
     assert [(rule, text[:4]) for rule, text in rules] == [("register-count", "{%8}")]
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        '"wgmma.fence.sync.bad;"',
+        '"wg" "mma.fence.sync.bad;"',
+        '"wg" \\\n "mma.fence.sync.bad;"',
+        '"wg\\\nmma.fence.sync.bad;"',
+        '"wg\\x6dma.fence.sync.bad;"',
+        '"wg\\155ma.fence.sync.bad;"',
+        '"wg" /* ) */ "mma.fence.sync.bad;"',
+        '"wg" // )\n "mma.fence.sync.bad;"',
+        'R"(wg)" "mma.fence.sync.bad;"',
+        'u8"wg" "mma.fence.sync.bad;"',
+        '""' * 2_000 + '"wgmma.fence.sync.bad;"',
+    ],
+)
+def test_no_spelling_hides_an_instruction(sources: Sources, written: str) -> None:
+    """A statement is passed over only if its strings together cannot have one."""
+    count, findings = sources.check(f"asm volatile ( {written} :: ); // mma")
+    assert (count, [finding.rule for finding in findings]) == (1, ["unknown-instruction"])
+
+
+@pytest.mark.parametrize("operand", ['"n"(8*(4 /*)*/))', '"n"( (((9))) )', '[x] "n" (f(")"))', "[ x ]\"n\"(')')", 'u8"n"(x)', "#pragma"])
+def test_operands_are_read_however_they_are_written(sources: Sources, operand: str) -> None:
+    """What is behind an unusual operand is bound to the next number, unless nobody can know how many there are."""
+    count, rules = sources.rules(asm(f"{_MMA} {_D}, {_A}, {_B}, {{%0, %1, %2, %11}};", into=f'{_IN}, {operand}, "r"(e)'))
+    assert count == 1
+    assert [rule for rule, _ in rules] == (["list"] if '"' in operand else [])
+
+
 def test_places_go_through_escapes_and_wide_characters(sources: Sources) -> None:
     text = 'asm("// 漢\\n\\t\\"\\" \\t wgmma.fence.sync.aligned;" "wgmma.fence.sync.unaligned;\\n");'
     count, findings = sources.check(text)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.remarks import Remark
 from ptxmma.ptx import lines as ptx
@@ -40,10 +40,13 @@ def of_operands(function: Function, judged: Sequence[Judged]) -> Iterator[tuple[
         return
     named = {name.encode(): operand for number, operand in enumerate(function.operands) for name in operand.names(number)}
     for statement, _, form in judged:
-        for remark in (*_read(function, statement, form, named), *_repeated(function, statement, form, named)):
+        lists = [*_lists(statement, form)]
+        for remark in (*_read(function, statement, form, named, lists), *_repeated(function, statement, named, lists)):
             yield remark, statement.opcode
     first = judged[0][0]
-    used = set(_NAMES.findall(function.text))
+    used = {*_NAMES.findall(function.text)}
+    if used.issuperset(named):
+        return
     tied = {operand.constraint for operand in function.operands}
     for number, operand in enumerate(function.operands):
         if operand.is_register and str(number) not in tied and used.isdisjoint(name.encode() for name in operand.names(number)):
@@ -51,22 +54,45 @@ def of_operands(function: Function, judged: Sequence[Judged]) -> Iterator[tuple[
             yield Remark(Token(first.opcode, first.start), "warning", "unused-operand", text), first.opcode
 
 
-def _lists(function: Function, statement: Statement, form: OperandForm) -> Iterator[tuple[str, list[Token]]]:
-    """How the instruction accesses each of its lists, and the elements."""
+class _List(NamedTuple):
+    """A list of an instruction.
+
+    Attributes:
+        place: of the operand in the statement.
+        access: how the instruction accesses it.
+        elements: their texts.
+    """
+
+    place: int
+    access: str
+    elements: list[bytes]
+
+    def element(self, function: Function, statement: Statement, number: int) -> Token:
+        """An element with its place."""
+        return operand_values.elements(function.operand(statement, self.place))[number]
+
+
+def _lists(statement: Statement, form: OperandForm) -> Iterator[_List]:
+    """The lists of an instruction; what is no list in the statement has one element."""
     for place, name in enumerate(ptx.items(form.syntax)):
-        if not name.startswith(("{", "[")) and form.operand(name).listed:
-            yield form.operand(name).access, operand_values.elements(function.operand(statement, place))
+        if not name.startswith(("{", "[")) and (operand := form.operand(name)).listed:
+            yield _List(place, operand.access, operand_values.element_texts(statement.operands[place]))
 
 
-def _read(function: Function, statement: Statement, form: OperandForm, named: Mapping[bytes, AsmOperand]) -> Iterator[Remark]:
+def _read(
+    function: Function, statement: Statement, form: OperandForm, named: Mapping[bytes, AsmOperand], lists: Iterable[_List]
+) -> Iterator[Remark]:
     """Outputs that the instruction reads though nothing was written to them."""
-    for access, elements in _lists(function, statement, form):
-        read = access == "read" or (access == "read-write" and _accumulates(function, statement, form, named))
-        for element in elements if read else ():
-            operand = named.get(element.text)
-            if operand is not None and operand.constraint.startswith("=") and element.text not in _before(function, statement):
+    for each in lists:
+        doubtful = [number for number, text in enumerate(each.elements) if text in named and named[text].constraint.startswith("=")]
+        if not doubtful or not (each.access == "read" or (each.access == "read-write" and _accumulates(function, statement, form, named))):
+            continue
+        written = _before(function, statement)
+        for number in doubtful:
+            if each.elements[number] not in written:
+                operand = named[each.elements[number]]
                 text = f'{operand} is read here, but its value is not passed: write "{operand.constraint.replace("=", "+")}"'
-                yield Remark(element, "warning", "uninitialised-operand", text)
+                yield Remark(each.element(function, statement, number), "warning", "uninitialised-operand", text)
                 return
 
 
@@ -85,15 +111,15 @@ def _before(function: Function, statement: Statement) -> set[bytes]:
     return set(_NAMES.findall(function.text, 0, statement.start))
 
 
-def _repeated(function: Function, statement: Statement, form: OperandForm, named: Mapping[bytes, AsmOperand]) -> Iterator[Remark]:
+def _repeated(function: Function, statement: Statement, named: Mapping[bytes, AsmOperand], lists: Iterable[_List]) -> Iterator[Remark]:
     """Values that take two places of a list whose other elements differ."""
-    for access, elements in _lists(function, statement, form):
-        values = [named[element.text].expression if element.text in named else "" for element in elements]
+    for each in lists:
+        values = [named[text].expression if text in named else "" for text in each.elements]
         again = _doubled(values)
-        if again is not None and _NUMBERED.search(values[again]) and (access != "read" or len(values) >= _FEWEST):
+        if again is not None and _NUMBERED.search(values[again]) and (each.access != "read" or len(values) >= _FEWEST):
             first = values.index(values[again])
             text = f"{values[again].replace(' ', '')} takes places {first} and {again} of one list"
-            yield Remark(elements[again], "warning", "repeated-operand", text)
+            yield Remark(each.element(function, statement, again), "warning", "repeated-operand", text)
 
 
 def _doubled(values: Sequence[str]) -> int | None:
@@ -101,6 +127,5 @@ def _doubled(values: Sequence[str]) -> int | None:
     return next((place for place, value in enumerate(values) if value in values[:place]), None) if _one_short(values) else None
 
 
-def _one_short(values: Iterable[str]) -> bool:
-    listed = list(values)
-    return all(listed) and len(set(listed)) == len(listed) - 1
+def _one_short(values: Sequence[str]) -> bool:
+    return all(values) and len(set(values)) == len(values) - 1

@@ -38,6 +38,7 @@ class Legality:
         self._targets = targets_of(catalog.database.spec.targets)
         self.find = functools.lru_cache(maxsize=_REMEMBERED)(self._find)
         self.faults = functools.lru_cache(maxsize=_REMEMBERED)(self._faults)
+        self.form = functools.lru_cache(maxsize=_REMEMBERED)(self._form)
 
     def _find(self, spelling: str, target: str = "") -> tuple[Instruction, bool] | None:
         """The instruction of a spelling, and whether the database has the spelling; None where assemblers accept none for the target.
@@ -78,7 +79,7 @@ class Legality:
             return (other,)
         return tuple(best)
 
-    def form(self, instruction: Instruction, values: tuple[Value, ...], target: str) -> OperandForm | None:
+    def _form(self, instruction: Instruction, values: tuple[Value, ...], target: str) -> OperandForm | None:
         """The operand list that operands fit; None where none takes them."""
         forms = (form for form in instruction.forms if len(ptx.items(form.syntax)) == len(values))
         judged = ((form, self._of_form(instruction, form, ptx.items(form.syntax), values, target)) for form in forms)

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from ptxmma.ptx.asm_operand import AsmOperand
 from ptxmma.ptx.constants import Constants
+from ptxmma.ptx.cplusplus_tokens import LINE_ENDS, PLAIN_LITERAL, WORDS, Conditions, Tokens
 from ptxmma.ptx.mapped_text import C_ESCAPES, Source, Text, TextBuilder, unescaped
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.operand_values import ANYTHING
@@ -20,77 +21,18 @@ LONGEST = 1 << 20
 #: Combinations of values inside the opcodes of one statement that are tried.
 _MOST_CHOICES = 100
 
-# An unclosed comment or literal extends to the end.  Escapes separate runs of other characters, so that a long literal takes no memory.
-_BLANK = r"//[^\n\\]*(?:\\.[^\n\\]*)*|/\*.*?(?:\*/|\Z)|\s+|\\\r?\n"
-_RAW = r'R"(?P<mark>[^ ()\\\t\v\f\n"]{0,16})\((?P<raw>.*?)(?:\)(?P=mark)"|\Z)'
-_LITERAL = rf'(?:u8|[uUL])?(?:{_RAW}|"(?P<inside>[^"\\\n]*(?:\\(?:\r\n|.)[^"\\\n]*)*)")'
-_OTHER = r"'[^'\\\n]*(?:\\.[^'\\\n]*)*'|\.?\d(?:[eEpP][+-]|'?[\w.])*|(?P<word>[A-Za-z_]\w*)"
-_TOKEN = re.compile(f"(?P<blank>{_BLANK})|(?P<literal>{_LITERAL})|{_OTHER}|.", re.DOTALL)
-_DIRECTIVE = r"#[ \t]*(?P<directive>if(?:n?def)?|elif|else|endif)\b(?P<condition>[^\n]*)"
-# What a search for statements must know: comments, literals, keywords, conditions.  Each begins with a plain character, for speed.
-_PREFIX = r"(?:(?<!\w.)|(?<=\bu8.)|(?<=\b[uUL].))"  # before the character that was read
-_STRING = rf'R{_PREFIX}{_RAW[1:]}|"[^"\\\n]*(?:\\(?:\r\n|.)[^"\\\n]*)*"'
-_CHARACTER = rf"'{_PREFIX}[^'\\\n]*(?:\\.[^'\\\n]*)*'"
-_COMMENT = r"//[^\n\\]*(?:\\.[^\n\\]*)*|/\*.*?(?:\*/|\Z)"
-_KEYWORD = r"(?P<word>asm(?<!\wasm)|__asm(?<!\w__asm)(?:__)?)(?!\w)"
-_WORDS = re.compile(f"{_COMMENT}|{_STRING}|{_CHARACTER}|{_KEYWORD}|{_DIRECTIVE}", re.DOTALL)
-#: The ends of lines that do not go on.
-_LINE_ENDS = re.compile(r"(?<!\\)(?<!\\\r)\n")
-_QUALIFIERS = frozenset({"volatile", "__volatile", "__volatile__", "inline", "__inline__", "goto"})
+_QUALIFIERS = ("volatile", "__volatile", "__volatile__", "inline", "__inline__", "goto")
+# The usual way to write a statement, which needs no tokens.  Each part of it ends in one way only: what does not fit fails quickly.
+_GAP = r"\s+(?!\s)|\\\r?\n"
+_HEAD = re.compile(rf"(?:{_GAP}|(?:{'|'.join(_QUALIFIERS)})\b){{0,16}}\(((?:{_GAP}|{PLAIN_LITERAL}){{0,1000}})[:)]", re.DOTALL)
+_INSIDE = re.compile(rf"{PLAIN_LITERAL[:1]}({PLAIN_LITERAL[1:-1]}){PLAIN_LITERAL[-1:]}", re.DOTALL)
+#: An escape that may make a letter: "\x6dma" is "mma".
+_ESCAPED = re.compile(r"\\(?![nrt\"'\\])")
+_NESTED = r"[^()\"'/\\]*(?:\([^()\"'/\\]*(?:\([^()\"'/\\]*\)[^()\"'/\\]*)*\)[^()\"'/\\]*)*"
+_USUAL_OPERAND = re.compile(rf'\s*(?:\[\s*([A-Za-z_]\w*)\s*\]\s*)?"([^"\\\n]*)"\s*\(({_NESTED})\)\s*,?')
+_OF_EXPRESSION = re.compile(r"\.?\d(?:[eEpP][+-]|[\w.])*|[A-Za-z_]\w*|\S")
 #: An operand behind a character of an opcode, or anything else that a percent sign begins.
 _PLACEHOLDER = re.compile(r"(?<=[\w.:])(?P<operand>%(?:\d+|\[\w+\]))|%(?:%|[{}|=]|\[(?P<name>\w+)\])")
-
-
-class _Tokens:
-    """The tokens of C between two places, without blanks."""
-
-    def __init__(self, text: Text, start: int, end: int) -> None:
-        self._rest = _TOKEN.finditer(text.chars, start, end)
-        self.now: re.Match[str] | None = None
-        self.step()
-
-    def step(self) -> None:
-        """Go on to the next token."""
-        self.now = next((match for match in self._rest if match["blank"] is None), None)
-
-    @property
-    def text(self) -> str:
-        """The token; ``""`` at the end."""
-        return self.now[0] if self.now else ""
-
-    def take(self, text: str) -> bool:
-        """Go on if this is the token."""
-        if self.text != text:
-            return False
-        self.step()
-        return True
-
-
-class Conditions:
-    """The conditional sections of C that are open; code in those of ``#if 0`` does not exist."""
-
-    def __init__(self) -> None:
-        self._open: list[tuple[str, bool]] = []  # the condition, and whether its section is dead
-
-    def follow(self, directive: str, condition: str) -> None:
-        """Go past a directive."""
-        if directive.startswith("if"):
-            text = re.split("//|/[*]", condition)[0].strip() if directive == "if" else ""
-            self._open.append((text, text == "0"))
-        elif self._open:
-            text, _ = self._open.pop()
-            if directive != "endif":
-                self._open.append((text, text == "1"))
-
-    @property
-    def alive(self) -> bool:
-        """Whether code is compiled here, as far as can be seen."""
-        return not any(dead for _, dead in self._open)
-
-
-def holds_assembly(text: str) -> bool:
-    """Whether a text has an ``asm`` statement of C."""
-    return "asm" in text and any(match["word"] for match in _WORDS.finditer(text))
 
 
 class AsmReader:
@@ -109,12 +51,7 @@ class AsmReader:
     def statements(self, text: Text) -> Iterator[Function]:
         """The ``asm`` statements with matrix instructions in a text of C or C++."""
         if "asm" in text.chars:
-            conditions = Conditions()
-            for match in _WORDS.finditer(text.chars):
-                if match["directive"]:
-                    conditions.follow(match["directive"], match["condition"])
-                elif match["word"] and conditions.alive:
-                    yield from self._statement(text, _Tokens(text, match.end(), len(text.chars)))
+            yield from self._between(text, Conditions(), 0, len(text.chars), last=True)
 
     def of_part(self, conditions: Conditions, start: int, *, last: bool) -> Generator[Function, None, int]:
         """As :meth:`statements` of a part of a file, from a place on.
@@ -128,21 +65,34 @@ class AsmReader:
             The place from which the next part must be read.
         """
         text = Text(self._source.text, None)
-        end = len(text.chars) if last else max((match.end() for match in _LINE_ENDS.finditer(text.chars, start)), default=start)
-        for match in _WORDS.finditer(text.chars, start, end):
+        end = len(text.chars) if last else max((match.end() for match in LINE_ENDS.finditer(text.chars, start)), default=start)
+        return (yield from self._between(text, conditions, start, end, last=last))
+
+    def _between(self, text: Text, conditions: Conditions, start: int, end: int, *, last: bool) -> Generator[Function, None, int]:
+        """The statements between two places, and where the rest begins, which may go on behind the end if it is not the last one."""
+        for match in WORDS.finditer(text.chars, start, end):
             if match.end() == end and not last:
                 return match.start()
-            if match["directive"]:
+            kind = match.lastgroup
+            if kind == "condition":
                 conditions.follow(match["directive"], match["condition"])
-            elif match["word"] and conditions.alive:
-                tokens = _Tokens(text, match.end(), end)
+            elif kind == "word" and conditions.alive and self._may_concern(text.chars, match.end(), end):
+                tokens = Tokens(text, match.end(), end)
                 statement = [*self._statement(text, tokens)]
                 if tokens.now is None and not last:
                     return match.start()
                 yield from statement
         return end
 
-    def _statement(self, text: Text, tokens: _Tokens) -> Iterator[Function]:
+    def _may_concern(self, chars: str, start: int, end: int) -> bool:
+        """Whether a statement may have a matrix instruction, as far as its strings show without being read one by one."""
+        head = _HEAD.match(chars, start, end)
+        if head is None:
+            return True
+        written = "".join(_INSIDE.findall(head[1]))
+        return _ESCAPED.search(written) is not None or self._opcodes.mentioned(written.encode("utf-8", "replace"))
+
+    def _statement(self, text: Text, tokens: Tokens) -> Iterator[Function]:
         while tokens.text in _QUALIFIERS:
             tokens.step()
         if not tokens.take("("):
@@ -167,13 +117,18 @@ class AsmReader:
             snippet.operands = operands
         yield first
 
-    def _operands(self, tokens: _Tokens) -> list[AsmOperand]:
+    def _operands(self, tokens: Tokens) -> list[AsmOperand]:
         """The operands of an ``asm`` statement; none where a macro makes some of them."""
         operands: list[AsmOperand] = []
         for _ in ("outputs", "inputs"):
             if not tokens.take(":"):
                 break
             while tokens.text not in (":", ")", ""):
+                for match in tokens.usual(_USUAL_OPERAND):
+                    name, constraint, written = match.groups("")
+                    operands.append(self._operand(name, constraint, " ".join(_OF_EXPRESSION.findall(written)), operands))
+                if tokens.text in (":", ")", ""):
+                    break
                 name = ""
                 if tokens.take("["):
                     name = tokens.text
@@ -181,16 +136,19 @@ class AsmReader:
                     tokens.take("]")
                 if not tokens.now or tokens.now["inside"] is None:
                     return []  # nobody knows how many there are
-                written = tokens.now["inside"]
-                constraint = written.lstrip("=+&")
+                constraint = tokens.now["inside"]
                 tokens.step()
                 expression = _parenthesised(tokens)
                 if expression is None:
                     return []
                 tokens.take(",")
-                values = self._constants.values(expression) if constraint in ("n", "i", "C") else ()
-                operands.append(AsmOperand(name, written, expression, self._type(constraint, operands), values))
+                operands.append(self._operand(name, constraint, expression, operands))
         return operands
+
+    def _operand(self, name: str, written: str, expression: str, before: Sequence[AsmOperand]) -> AsmOperand:
+        constraint = written.lstrip("=+&")
+        values = self._constants.values(expression) if constraint in ("n", "i", "C") else ()
+        return AsmOperand(name, written, expression, self._type(constraint, before), values)
 
     def _type(self, constraint: str, operands: Sequence[AsmOperand]) -> str:
         number = int(constraint) if constraint.isdecimal() and len(constraint) < 4 else -1
@@ -201,7 +159,7 @@ def _any(_: Statement) -> bool:
     return True
 
 
-def _add_literals(maker: TextBuilder, text: Text, tokens: _Tokens) -> None:
+def _add_literals(maker: TextBuilder, text: Text, tokens: Tokens) -> None:
     """Add adjacent literals, which form one string."""
     while tokens.now and tokens.now["literal"] is not None:
         match = tokens.now
@@ -212,7 +170,7 @@ def _add_literals(maker: TextBuilder, text: Text, tokens: _Tokens) -> None:
         tokens.step()
 
 
-def _parenthesised(tokens: _Tokens) -> str | None:
+def _parenthesised(tokens: Tokens) -> str | None:
     """Skip an expression in parentheses and return the text inside; None if the next token does not open one."""
     depth = 0
     inside: list[str] = []
@@ -229,10 +187,10 @@ def _parenthesised(tokens: _Tokens) -> str | None:
 
 def _choices(text: Text, operands: Sequence[AsmOperand]) -> Iterator[dict[str, str]]:
     """The values that the operands inside opcodes may have together, each by how the text names it; at least one choice."""
-    named = {f"%{number}": operand.values for number, operand in enumerate(operands)}
-    named |= {f"%[{operand.name}]": operand.values for operand in operands if operand.name}
-    inside = {match["operand"] for match in _PLACEHOLDER.finditer(text.chars)}
-    known = {name: values for name, values in named.items() if values and name in inside}
+    named = {f"%{number}": operand.values for number, operand in enumerate(operands) if operand.values}
+    named |= {f"%[{operand.name}]": operand.values for operand in operands if operand.name and operand.values}
+    inside = {match["operand"] for match in _PLACEHOLDER.finditer(text.chars)} if named else ()
+    known = {name: values for name, values in named.items() if name in inside}
     if math.prod(map(len, known.values())) > _MOST_CHOICES:
         known = {name: values for name, values in known.items() if len(values) == 1}
     return (dict(zip(known, values, strict=True)) for values in itertools.product(*known.values()))

@@ -23,6 +23,7 @@ class Constants:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._found: dict[str, tuple[str, ...]] = {}  # by name
 
     def values(self, expression: str) -> tuple[str, ...]:
         """The values that an expression may have: several where a template or a condition chooses; none where one of them is unknown.
@@ -33,9 +34,12 @@ class Constants:
         if direct := _value(expression):
             return (direct,)
         name = _NAME.fullmatch(expression)
-        return self._defined(name[1]) if name else ()
+        if name is None:
+            return ()
+        if name[1] not in self._found:
+            self._found[name[1]] = self._defined(name[1])
+        return self._found[name[1]]
 
-    @functools.lru_cache(maxsize=1 << 8)  # noqa: B019  # a source has few of them, and lives no longer than they
     def _defined(self, name: str) -> tuple[str, ...]:
         if re.search(rf"\btemplate\s*<[^;{{}}()]*[\w.]\s+{name}\s*[,>=]", self._text):  # a parameter of a template
             return ()

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ptxmma.ptx.asm_statements import LONGEST, AsmReader, Conditions, holds_assembly
+from ptxmma.ptx.asm_statements import LONGEST, AsmReader
+from ptxmma.ptx.cplusplus_tokens import Conditions, holds_assembly
 from ptxmma.ptx.mapped_text import Source, Text, TextBuilder
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.operand_values import ANYTHING
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 #: Characters of C++ that are kept at a time.
-_PART = 1 << 23
+_PART = 1 << 22
 
 
 def functions(chunks: Iterable[bytes], language: str, opcodes: Opcodes, spec: Spec) -> Iterator[Function]:
@@ -65,17 +66,17 @@ def _of_cplusplus(chunks: Iterable[bytes], opcodes: Opcodes, constraints: Mappin
     rest = iter(chunks)
     last = False
     while not last:
-        added: list[str] = []
-        while not last and sum(map(len, added)) < max(_PART, len(text)):
+        pieces, missing = [text], max(_PART, len(text))
+        while not last and missing > 0:
             chunk = next(rest, None)
             last = chunk is None
-            added.append(decode(chunk or b"", final=last))
-        text = "".join([text, *added])
-        del added
+            pieces.append(decode(chunk or b"", final=last))
+            missing -= len(pieces[-1])
+        text = "".join(pieces)
+        del pieces
         if start == 0 and last and not opcodes.mentioned(text.encode("utf-8", "replace")):
             return
-        reader = AsmReader(Source(text, line), opcodes, constraints)
-        start = yield from reader.of_part(conditions, start, last=last)
+        start = yield from AsmReader(Source(text, line), opcodes, constraints).of_part(conditions, start, last=last)
         cut = text.rfind("\n", 0, start) + 1
         line += text.count("\n", 0, cut)
         text, start = text[cut:], start - cut

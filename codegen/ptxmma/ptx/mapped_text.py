@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import functools
+import itertools
 import re
 from array import array
 from collections.abc import Sequence
@@ -22,7 +24,11 @@ class Source:
     def __init__(self, text: str, line: int = 1) -> None:
         self.text = text
         self._first = line
-        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    @functools.cached_property
+    def _lines(self) -> array[int]:
+        """Where each line begins; most sources need not know."""
+        return array("q", itertools.chain([0], (match.end() for match in re.finditer("\n", self.text))))
 
     def position(self, place: int) -> tuple[int, int]:
         """Line and column of a character, both from 1."""

@@ -78,6 +78,13 @@ def values(operands: tuple[bytes, ...], registers: Scopes) -> tuple[Value, ...]:
     return tuple([_list(text, registers) if text.startswith(b"{") else _single(text, registers) for text in operands])
 
 
+def element_texts(operand: bytes) -> list[bytes]:
+    """The texts of :func:`elements`."""
+    if operand.startswith(b"{"):
+        return [part.strip() for part in operand[1:-1].split(b",")]
+    return [token.text for token in elements(Token(operand, 0))]
+
+
 def elements(operand: Token) -> list[Token]:
     """The elements of a list in braces, the base of an address, or the operand itself."""
     if base := _ADDRESS.match(operand.text):

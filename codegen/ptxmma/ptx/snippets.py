@@ -59,9 +59,21 @@ class Snippet(Function):
             given = {name: kind for name, kind in given.items() if not _NUMBERED.fullmatch(name)}
         self.registers = Scopes(self.text, given=given | {name.encode(): kind for name, kind in types.items()})
 
+    @functools.cached_property
+    def _statements(self) -> list[Statement]:
+        return [*super().statements()]
+
+    @functools.cached_property
+    def _begins(self) -> list[int]:
+        return super().places()
+
+    def places(self) -> list[int]:
+        """Where a matrix instruction may begin, in order."""
+        return self._begins
+
     def statements(self) -> Iterator[Statement]:
         """Its matrix instructions, in order, as far as they are known."""
-        return filter(self.is_meant, super().statements())
+        return filter(self.is_meant, self._statements)
 
     def is_meant(self, statement: Statement, /) -> bool:
         """Whether it is a known instruction, and not a word in a sentence."""
@@ -70,7 +82,7 @@ class Snippet(Function):
     @functools.cached_property
     def uncovered(self) -> int:  # type: ignore[override]  # of a module it is zero
         """Instructions of which only a compiler knows the whole."""
-        return sum(not self._is_known(statement) and self._wanted(statement) for statement in super().statements())
+        return sum(not self._is_known(statement) and self._wanted(statement) for statement in self._statements)
 
     def _is_known(self, statement: Statement) -> bool:
         return self._known and not _HOLE.match(self.text, statement.start + len(statement.opcode))
