@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from ptxmma.ptx.asm_operand import AsmOperand
 from ptxmma.ptx.constants import Constants
-from ptxmma.ptx.cplusplus_tokens import LINE_ENDS, PLAIN_LITERAL, WORDS, Conditions, Tokens
+from ptxmma.ptx.cplusplus_tokens import PLAIN_LITERAL, WORDS, Conditions, Tokens, behind_last_line
 from ptxmma.ptx.mapped_text import C_ESCAPES, Source, Text, TextBuilder, unescaped
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.operand_values import ANYTHING
@@ -65,7 +65,7 @@ class AsmReader:
             The place from which the next part must be read.
         """
         text = Text(self._source.text, None)
-        end = len(text.chars) if last else max((match.end() for match in LINE_ENDS.finditer(text.chars, start)), default=start)
+        end = len(text.chars) if last else behind_last_line(text.chars, start)
         return (yield from self._between(text, conditions, start, end, last=last))
 
     def _between(self, text: Text, conditions: Conditions, start: int, end: int, *, last: bool) -> Generator[Function, None, int]:

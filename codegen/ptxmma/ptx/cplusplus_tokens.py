@@ -23,8 +23,6 @@ _STRING = rf"R{_PREFIX}{_RAW[1:]}|{PLAIN_LITERAL}"
 _CHARACTER = rf"'{_PREFIX}[^'\\\n]*(?:\\.[^'\\\n]*)*'"
 _KEYWORD = r"(?P<word>asm(?<!\wasm)|__asm(?<!\w__asm)(?:__)?)(?!\w)"
 WORDS = re.compile(f"{_COMMENT}|{_STRING}|{_CHARACTER}|{_KEYWORD}|{_DIRECTIVE}", re.DOTALL)
-#: The ends of lines that do not go on.
-LINE_ENDS = re.compile(r"(?<!\\)(?<!\\\r)\n")
 
 
 class Tokens:
@@ -85,6 +83,14 @@ class Conditions:
     def alive(self) -> bool:
         """Whether code is compiled here, as far as can be seen."""
         return not any(dead for _, dead in self._open)
+
+
+def behind_last_line(chars: str, start: int) -> int:
+    """The place behind the last line that does not go on in the next one; ``start`` if there is none behind that."""
+    end = chars.rfind("\n", start)
+    while end >= 0 and chars.endswith(("\\", "\\\r"), 0, end):
+        end = chars.rfind("\n", start, end)
+    return end + 1 or start
 
 
 def holds_assembly(text: str) -> bool:
