@@ -227,6 +227,18 @@ def test_show_lists_the_evidence_of_an_instruction() -> None:
     assert later.status == "not executed"
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.rst", "docs/verify.rst"])
+def test_pages_name_what_no_assembler_was_asked_about(catalog: Catalog, root: Path, page: str) -> None:
+    proofs = evidence.of(catalog.database)
+    unproven = [each for each in catalog.all() if not proofs.of(each.canonical).assembled]
+    families = {each.family for each in unproven}
+    assert all(each in unproven for each in catalog.all() if each.family in families)  # "all of"
+    text = " ".join((root / page).read_text(encoding="utf-8").replace("``", "`").split())
+    sentence = re.search(rf"{len(unproven)} variants [^.]*: all of (?P<families>.*?)\. ", text + " ")
+    assert sentence, page
+    assert set(re.findall("`(.*?)`", sentence["families"])) == families
+
+
 def test_a_layout_has_its_evidence(catalog: Catalog) -> None:
     ran = ptxmma.instruction(_MMA).operand("a").layout
     assert ran is not None
