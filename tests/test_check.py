@@ -24,7 +24,7 @@ from ptxmma.check import Checker, Findings, check
 from ptxmma.check.legality import Legality
 from ptxmma.check.rules import RULES
 from ptxmma.cli import main
-from ptxmma.ptx import inline_assembly, literals, statements
+from ptxmma.ptx import asm_statements, inline_assembly, literals, statements
 from ptxmma.ptx import lines as ptx
 from ptxmma.ptx.operand_values import ANYTHING
 from ptxmma.ptx.tokens import cleaned
@@ -789,6 +789,20 @@ def test_memory_of_a_long_source_does_not_grow(monkeypatch: pytest.MonkeyPatch) 
     short, long = peak(500), peak(2_000)
     assert long < short + (1 << 18)  # of 1.5 MB and 6 MB
     assert long < 8 << 18
+
+
+@pytest.mark.parametrize("begin", ["/*", 'auto x = R"(', 'asm("mma.sync', 'asm(R"(mma.sync', "asm("])
+def test_memory_of_what_is_never_closed(begin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice its length, and what a part of a source takes."""
+    monkeypatch.setattr(inline_assembly, "_PART", 1 << 18)
+    monkeypatch.setattr(asm_statements, "LONGEST", 1 << 16)
+    length = 3 << 20
+    chunks = iter([begin.encode(), *[b"a " * (1 << 17)] * 12])
+    tracemalloc.start()
+    assert not list(Checker().parts(_Stream(chunks), "x.cu"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * length + (3 << 20)
 
 
 def test_memory_of_a_long_word() -> None:

@@ -16,7 +16,7 @@ from ptxmma.ptx.operand_values import ANYTHING
 from ptxmma.ptx.snippets import Snippet, replaced
 from ptxmma.ptx.statements import Function, Statement
 
-#: Characters of the longest string that is looked at.
+#: Characters of the longest string that is looked at, as written.
 LONGEST = 1 << 20
 #: Combinations of values inside the opcodes of one statement that are tried.
 _MOST_CHOICES = 100
@@ -98,14 +98,16 @@ class AsmReader:
         if not tokens.take("("):
             return
         maker = TextBuilder(text)
-        _add_literals(maker, text, tokens)
+        if not _add_literals(maker, text, tokens):
+            return
         known = tokens.text in (":", ")")
         while tokens.text not in (":", ")", ""):  # a macro makes a part of it
             tokens.step()
             maker.put(" ", 0)
-            _add_literals(maker, text, tokens)
+            if not _add_literals(maker, text, tokens):
+                return
         made = maker.made()
-        if len(made.chars) > LONGEST or not self._opcodes.places(made.chars.encode("utf-8", "replace")):
+        if not self._opcodes.places(made.chars.encode("utf-8", "replace")):
             return
         operands = self._operands(tokens) if known else []
         types = {f"%{number}": operand.type for number, operand in enumerate(operands)}
@@ -159,15 +161,20 @@ def _any(_: Statement) -> bool:
     return True
 
 
-def _add_literals(maker: TextBuilder, text: Text, tokens: Tokens) -> None:
-    """Add adjacent literals, which form one string."""
-    while tokens.now and tokens.now["literal"] is not None:
+def _add_literals(maker: TextBuilder, text: Text, tokens: Tokens) -> bool:
+    """Add adjacent literals, which form one string; whether it is short enough to be looked at."""
+    while tokens.now and tokens.now.start("literal") >= 0:
         match = tokens.now
-        if match["raw"] is not None:
-            maker.keep(*match.span("raw"))
+        raw = match.start("raw") >= 0
+        start, stop = match.span("raw" if raw else "inside")
+        if maker.size + stop - start > LONGEST:
+            return False
+        if raw:
+            maker.keep(start, stop)
         else:
-            unescaped(maker, text.chars, *match.span("inside"), C_ESCAPES)
+            unescaped(maker, text.chars, start, stop, C_ESCAPES)
         tokens.step()
+    return maker.size <= LONGEST
 
 
 def _parenthesised(tokens: Tokens) -> str | None:

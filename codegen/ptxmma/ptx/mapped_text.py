@@ -77,6 +77,11 @@ class TextBuilder:
         self._chars.append(chars)
         self._places.extend([self._text.place(index)] * len(chars))
 
+    @property
+    def size(self) -> int:
+        """Characters so far."""
+        return len(self._places)
+
     def made(self) -> Text:
         """The text as built so far."""
         return Text("".join(self._chars), self._places)
