@@ -119,6 +119,14 @@ def test_a_comment_gives_the_canonical_instruction_and_what_it_requires(catalog:
     assert ";  PTX ISA 8.0, sm_90a\n" in text
 
 
+def test_specialisations_with_equal_members_share_them(include: Path) -> None:
+    """A header states each set of extents and fragments once: what it states is what every compiler reads."""
+    text = (include / "ptxmma/wmma/f16.cuh").read_text()
+    stated = re.findall(r"^struct \w+<.*> \{\n((?:  (?:static constexpr|using) .*\n|\n)+)", text, re.MULTILINE)
+    assert len(stated) == len(set(stated)) == 9  # A, B and the accumulator, of three shapes
+    assert "struct wmma_load_a_row<shape<16, 16, 16>, f16, global> : wmma_load_a_row<shape<16, 16, 16>, f16> {\n" in text
+
+
 # --- the host's compiler ----------------------------------------------------------------------------------------------------
 
 

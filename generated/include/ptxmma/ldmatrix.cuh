@@ -1742,11 +1742,7 @@ struct ldmatrix<shape<8, 8>, b16, x4, shared> {
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x1, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
-  using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_r_b16>;
-  using p = word<uint32_t, layout::ldmatrix_m8n8_x1_p>;
-
+struct ldmatrix<shape<8, 8>, b16, x1, shared_cta> : ldmatrix<shape<8, 8>, b16, x1, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -1759,11 +1755,7 @@ struct ldmatrix<shape<8, 8>, b16, x1, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x2, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
-  using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_r_b16>;
-  using p = word<uint32_t, layout::ldmatrix_m8n8_x2_p>;
-
+struct ldmatrix<shape<8, 8>, b16, x2, shared_cta> : ldmatrix<shape<8, 8>, b16, x2, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -1776,11 +1768,7 @@ struct ldmatrix<shape<8, 8>, b16, x2, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x4, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
-  using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_r_b16>;
-  using p = word<uint32_t, layout::ldmatrix_m8n8_x4_p>;
-
+struct ldmatrix<shape<8, 8>, b16, x4, shared_cta> : ldmatrix<shape<8, 8>, b16, x4, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -1880,11 +1868,7 @@ struct ldmatrix<shape<8, 8>, b16, x4, trans, shared> {
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x1, trans, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
-  using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_trans_r_b16>;
-  using p = word<uint32_t, layout::ldmatrix_m8n8_x1_p>;
-
+struct ldmatrix<shape<8, 8>, b16, x1, trans, shared_cta> : ldmatrix<shape<8, 8>, b16, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -1897,11 +1881,7 @@ struct ldmatrix<shape<8, 8>, b16, x1, trans, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x2, trans, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
-  using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_trans_r_b16>;
-  using p = word<uint32_t, layout::ldmatrix_m8n8_x2_p>;
-
+struct ldmatrix<shape<8, 8>, b16, x2, trans, shared_cta> : ldmatrix<shape<8, 8>, b16, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -1914,11 +1894,7 @@ struct ldmatrix<shape<8, 8>, b16, x2, trans, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x4, trans, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
-  using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_trans_r_b16>;
-  using p = word<uint32_t, layout::ldmatrix_m8n8_x4_p>;
-
+struct ldmatrix<shape<8, 8>, b16, x4, trans, shared_cta> : ldmatrix<shape<8, 8>, b16, x4, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -1989,11 +1965,7 @@ struct ldmatrix<shape<16, 16>, b8, x2, trans, shared> {
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8, x1, trans, shared_cta> {
-  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 8;
-  using r = fragment<b8, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
-
+struct ldmatrix<shape<16, 16>, b8, x1, trans, shared_cta> : ldmatrix<shape<16, 16>, b8, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2006,11 +1978,7 @@ struct ldmatrix<shape<16, 16>, b8, x1, trans, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8, x2, trans, shared_cta> {
-  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 8;
-  using r = fragment<b8, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
-
+struct ldmatrix<shape<16, 16>, b8, x2, trans, shared_cta> : ldmatrix<shape<16, 16>, b8, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2139,11 +2107,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared> {
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared_cta> {
-  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 6;
-  using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
-
+struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2156,11 +2120,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared_cta> {
-  static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 4;
-  using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
-
+struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2173,11 +2133,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared_cta> {
-  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 6;
-  using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
-
+struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2190,11 +2146,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared_cta> {
-  static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 4;
-  using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
-
+struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2381,11 +2333,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared> {
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared_cta> {
-  static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 6;
-  using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
-
+struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -2398,11 +2346,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared_cta> {
-  static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 4;
-  using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
-
+struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -2415,11 +2359,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared_cta> {
-  static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 6;
-  using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
-
+struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2432,11 +2372,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared_cta> {
-  static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 4;
-  using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
-
+struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2449,11 +2385,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared_cta> {
-  static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 6;
-  using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
-
+struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2466,11 +2398,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared_cta> {
-  static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 4;
-  using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
-
+struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2570,11 +2498,7 @@ struct ldmatrix<shape<8, 16>, s8, s4, x4, shared> {
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, s8, s4, x1, shared_cta> {
-  static constexpr int rows = 8, cols = 16, num = 1, stored = 4, packed = 4;
-  using r = fragment<s8, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
-
+struct ldmatrix<shape<8, 16>, s8, s4, x1, shared_cta> : ldmatrix<shape<8, 16>, s8, s4, x1, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -2587,11 +2511,7 @@ struct ldmatrix<shape<8, 16>, s8, s4, x1, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, s8, s4, x2, shared_cta> {
-  static constexpr int rows = 8, cols = 16, num = 2, stored = 4, packed = 4;
-  using r = fragment<s8, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
-
+struct ldmatrix<shape<8, 16>, s8, s4, x2, shared_cta> : ldmatrix<shape<8, 16>, s8, s4, x2, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2604,11 +2524,7 @@ struct ldmatrix<shape<8, 16>, s8, s4, x2, shared_cta> {
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, s8, s4, x4, shared_cta> {
-  static constexpr int rows = 8, cols = 16, num = 4, stored = 4, packed = 4;
-  using r = fragment<s8, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
-  using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
-
+struct ldmatrix<shape<8, 16>, s8, s4, x4, shared_cta> : ldmatrix<shape<8, 16>, s8, s4, x4, shared> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)

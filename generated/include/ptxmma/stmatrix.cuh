@@ -823,11 +823,7 @@ struct stmatrix<shape<8, 8>, b16, x4, shared> {
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x1, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 1;
-  using p = word<uint32_t, layout::stmatrix_m8n8_x1_p>;
-  using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_r_b16>;
-
+struct stmatrix<shape<8, 8>, b16, x1, shared_cta> : stmatrix<shape<8, 8>, b16, x1, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
@@ -840,11 +836,7 @@ struct stmatrix<shape<8, 8>, b16, x1, shared_cta> {
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x2, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 2;
-  using p = word<uint32_t, layout::stmatrix_m8n8_x2_p>;
-  using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_r_b16>;
-
+struct stmatrix<shape<8, 8>, b16, x2, shared_cta> : stmatrix<shape<8, 8>, b16, x2, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
@@ -857,11 +849,7 @@ struct stmatrix<shape<8, 8>, b16, x2, shared_cta> {
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x4, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 4;
-  using p = word<uint32_t, layout::stmatrix_m8n8_x4_p>;
-  using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_r_b16>;
-
+struct stmatrix<shape<8, 8>, b16, x4, shared_cta> : stmatrix<shape<8, 8>, b16, x4, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -961,11 +949,7 @@ struct stmatrix<shape<8, 8>, b16, x4, trans, shared> {
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x1, trans, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 1;
-  using p = word<uint32_t, layout::stmatrix_m8n8_x1_p>;
-  using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_trans_r_b16>;
-
+struct stmatrix<shape<8, 8>, b16, x1, trans, shared_cta> : stmatrix<shape<8, 8>, b16, x1, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
@@ -978,11 +962,7 @@ struct stmatrix<shape<8, 8>, b16, x1, trans, shared_cta> {
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x2, trans, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 2;
-  using p = word<uint32_t, layout::stmatrix_m8n8_x2_p>;
-  using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_trans_r_b16>;
-
+struct stmatrix<shape<8, 8>, b16, x2, trans, shared_cta> : stmatrix<shape<8, 8>, b16, x2, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
@@ -995,11 +975,7 @@ struct stmatrix<shape<8, 8>, b16, x2, trans, shared_cta> {
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x4, trans, shared_cta> {
-  static constexpr int rows = 8, cols = 8, num = 4;
-  using p = word<uint32_t, layout::stmatrix_m8n8_x4_p>;
-  using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_trans_r_b16>;
-
+struct stmatrix<shape<8, 8>, b16, x4, trans, shared_cta> : stmatrix<shape<8, 8>, b16, x4, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -1099,11 +1075,7 @@ struct stmatrix<shape<16, 8>, b8, x4, trans, shared> {
 };
 
 template <>
-struct stmatrix<shape<16, 8>, b8, x1, trans, shared_cta> {
-  static constexpr int rows = 16, cols = 8, num = 1;
-  using p = word<uint32_t, layout::stmatrix_m16n8_x1_p>;
-  using r = fragment<b8, uint32_t, 1, 4, layout::stmatrix_m16n8_x1_trans_r_b8>;
-
+struct stmatrix<shape<16, 8>, b8, x1, trans, shared_cta> : stmatrix<shape<16, 8>, b8, x1, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
@@ -1116,11 +1088,7 @@ struct stmatrix<shape<16, 8>, b8, x1, trans, shared_cta> {
 };
 
 template <>
-struct stmatrix<shape<16, 8>, b8, x2, trans, shared_cta> {
-  static constexpr int rows = 16, cols = 8, num = 2;
-  using p = word<uint32_t, layout::stmatrix_m16n8_x2_p>;
-  using r = fragment<b8, uint32_t, 2, 8, layout::stmatrix_m16n8_x2_trans_r_b8>;
-
+struct stmatrix<shape<16, 8>, b8, x2, trans, shared_cta> : stmatrix<shape<16, 8>, b8, x2, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
@@ -1133,11 +1101,7 @@ struct stmatrix<shape<16, 8>, b8, x2, trans, shared_cta> {
 };
 
 template <>
-struct stmatrix<shape<16, 8>, b8, x4, trans, shared_cta> {
-  static constexpr int rows = 16, cols = 8, num = 4;
-  using p = word<uint32_t, layout::stmatrix_m16n8_x4_p>;
-  using r = fragment<b8, uint32_t, 4, 16, layout::stmatrix_m16n8_x4_trans_r_b8>;
-
+struct stmatrix<shape<16, 8>, b8, x4, trans, shared_cta> : stmatrix<shape<16, 8>, b8, x4, trans, shared> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])

@@ -807,6 +807,7 @@ __device__ __forceinline__ void fence_accumulator(Register (&registers)[Count]) 
 //   call(operands..., options...)   calls the function of the variant; operands in the manual's order;
 //   m, n, k                         the extents by name;
 //   and by the names of its operands, what a thread holds of each (fragment, word) and which elements those are.
+// A specialisation inherits all but its calls from the first in its header that has the same.
 template <int...>  // the sizes in its name: m, n, k
 struct shape;
 struct f16;

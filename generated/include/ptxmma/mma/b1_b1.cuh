@@ -135,13 +135,7 @@ struct mma<shape<16, 8, 256>, s32, b1, b1, s32, xor_> {
 };
 
 template <>
-struct mma<shape<8, 8, 128>, s32, b1, b1, s32, and_> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using d = fragment<s32, int32_t, 2, 2, layout::mma_m8n8k128_cd_b32>;
-  using a = fragment<b1, uint32_t, 1, 32, layout::mma_m8n8k128_a_b1>;
-  using b = fragment<b1, uint32_t, 1, 32, layout::mma_m8n8k128_b_b1>;
-  using c = fragment<s32, int32_t, 2, 2, layout::mma_m8n8k128_cd_b32>;
-
+struct mma<shape<8, 8, 128>, s32, b1, b1, s32, and_> : mma<shape<8, 8, 128>, s32, b1, b1, s32, xor_> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
@@ -149,13 +143,7 @@ struct mma<shape<8, 8, 128>, s32, b1, b1, s32, and_> {
 };
 
 template <>
-struct mma<shape<16, 8, 128>, s32, b1, b1, s32, and_> {
-  static constexpr int m = 16, n = 8, k = 128;
-  using d = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k128_cd_b32>;
-  using a = fragment<b1, uint32_t, 2, 64, layout::mma_m16n8k128_a_b1>;
-  using b = fragment<b1, uint32_t, 1, 32, layout::mma_m16n8k128_b_b1>;
-  using c = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k128_cd_b32>;
-
+struct mma<shape<16, 8, 128>, s32, b1, b1, s32, and_> : mma<shape<16, 8, 128>, s32, b1, b1, s32, xor_> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4])
@@ -163,13 +151,7 @@ struct mma<shape<16, 8, 128>, s32, b1, b1, s32, and_> {
 };
 
 template <>
-struct mma<shape<16, 8, 256>, s32, b1, b1, s32, and_> {
-  static constexpr int m = 16, n = 8, k = 256;
-  using d = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k256_cd_b32>;
-  using a = fragment<b1, uint32_t, 4, 128, layout::mma_m16n8k256_a_b1>;
-  using b = fragment<b1, uint32_t, 2, 64, layout::mma_m16n8k256_b_b1>;
-  using c = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k256_cd_b32>;
-
+struct mma<shape<16, 8, 256>, s32, b1, b1, s32, and_> : mma<shape<16, 8, 256>, s32, b1, b1, s32, xor_> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4])

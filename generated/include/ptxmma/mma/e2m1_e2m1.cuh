@@ -250,15 +250,7 @@ struct mma<shape<16, 8, 64>, f32, e2m1, e2m1, f32, ue8m0, kind_mxf4, scale_vec_2
 };
 
 template <>
-struct mma<shape<16, 8, 64>, f32, e2m1, e2m1, f32, ue8m0, kind_mxf4nvf4, scale_vec_2x> {
-  static constexpr int m = 16, n = 8, k = 64, blocks = 2;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k64_cd_b32>;
-  using a = fragment<e2m1, uint32_t, 4, 32, layout::mma_m16n8k64_a_b4>;
-  using b = fragment<e2m1, uint32_t, 2, 16, layout::mma_m16n8k64_b_b4>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k64_cd_b32>;
-  using scale_a_data = word<uint32_t, layout::mma_m16n8k64_scale_a_scale_vec_2x>;
-  using scale_b_data = word<uint32_t, layout::mma_m16n8k64_scale_b_scale_vec_2x>;
-
+struct mma<shape<16, 8, 64>, f32, e2m1, e2m1, f32, ue8m0, kind_mxf4nvf4, scale_vec_2x> : mma<shape<16, 8, 64>, f32, e2m1, e2m1, f32, ue8m0, kind_mxf4, scale_vec_2x> {
   // d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
@@ -282,15 +274,7 @@ struct mma<shape<16, 8, 64>, f32, e2m1, e2m1, f32, ue8m0, kind_mxf4nvf4, scale_v
 };
 
 template <>
-struct mma<shape<16, 8, 64>, f32, e2m1, e2m1, f32, ue4m3, kind_mxf4nvf4, scale_vec_4x> {
-  static constexpr int m = 16, n = 8, k = 64, blocks = 4;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k64_cd_b32>;
-  using a = fragment<e2m1, uint32_t, 4, 32, layout::mma_m16n8k64_a_b4>;
-  using b = fragment<e2m1, uint32_t, 2, 16, layout::mma_m16n8k64_b_b4>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k64_cd_b32>;
-  using scale_a_data = word<uint32_t, layout::mma_m16n8k64_scale_a_scale_vec_4x>;
-  using scale_b_data = word<uint32_t, layout::mma_m16n8k64_scale_b_scale_vec_4x>;
-
+struct mma<shape<16, 8, 64>, f32, e2m1, e2m1, f32, ue4m3, kind_mxf4nvf4, scale_vec_4x> : mma<shape<16, 8, 64>, f32, e2m1, e2m1, f32, ue8m0, kind_mxf4nvf4, scale_vec_4x> {
   // d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)

@@ -584,13 +584,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_f8f6f4> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-
+struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_f8f6f4> : mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
@@ -598,13 +592,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_f8f6f4> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_f8f6f4> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-
+struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_f8f6f4> : mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
@@ -612,13 +600,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_f8f6f4> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_f8f6f4> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-
+struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_f8f6f4> : mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
@@ -626,13 +608,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_f8f6f4> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_f8f6f4> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-
+struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_f8f6f4> : mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
@@ -640,13 +616,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_f8f6f4> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_mxf8f6f4> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-
+struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_mxf8f6f4> : mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
@@ -654,13 +624,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_mxf8f6f4> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_mxf8f6f4> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-
+struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_mxf8f6f4> : mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
@@ -668,13 +632,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_mxf8f6f4> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_mxf8f6f4> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-
+struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_mxf8f6f4> : mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
@@ -682,13 +640,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_mxf8f6f4> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_mxf8f6f4> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-
+struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_mxf8f6f4> : mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
@@ -696,13 +648,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_mxf8f6f4> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_mxf4> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-
+struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_mxf4> : mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
@@ -710,13 +656,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_mxf4> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_mxf4> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-
+struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_mxf4> : mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
@@ -724,13 +664,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_mxf4> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_mxf4> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-
+struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_mxf4> : mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
@@ -738,13 +672,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_mxf4> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_mxf4> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-
+struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_mxf4> : mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
@@ -752,13 +680,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_mxf4> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_mxf4nvf4> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-
+struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_mxf4nvf4> : mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
@@ -766,13 +688,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_mxf4nvf4> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_mxf4nvf4> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-
+struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_mxf4nvf4> : mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
@@ -780,13 +696,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_mxf4nvf4> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_mxf4nvf4> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-
+struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_mxf4nvf4> : mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
@@ -794,13 +704,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_mxf4nvf4> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_mxf4nvf4> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-
+struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_mxf4nvf4> : mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
@@ -808,13 +712,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_mxf4nvf4> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_f16> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-
+struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_f16> : mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
@@ -822,13 +720,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_f16> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_f16> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-
+struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_f16> : mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
@@ -836,13 +728,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_f16> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_f16> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-
+struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_f16> : mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
@@ -850,13 +736,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_f16> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_f16> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-
+struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_f16> : mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
@@ -864,13 +744,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_f16> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_tf32> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-
+struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_tf32> : mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
@@ -878,13 +752,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_tf32> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_tf32> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-
+struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_tf32> : mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
@@ -892,13 +760,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_tf32> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_tf32> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-
+struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_tf32> : mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
@@ -906,13 +768,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_tf32> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_tf32> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-
+struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_tf32> : mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
@@ -920,13 +776,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_tf32> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_i8> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-
+struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_i8> : mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
@@ -934,13 +784,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_i8> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_i8> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-
+struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_i8> : mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
@@ -948,13 +792,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_i8> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_i8> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-
+struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_i8> : mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
@@ -962,13 +800,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_i8> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_i8> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-
+struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_i8> : mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
@@ -976,13 +808,7 @@ struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_i8> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_ti16> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
-
+struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_ti16> : mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
@@ -990,13 +816,7 @@ struct mma<shape<16, 8, 16>, f16, e4m3, e4m3, f16, kind_ti16> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_ti16> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
-
+struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_ti16> : mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
@@ -1004,13 +824,7 @@ struct mma<shape<16, 8, 32>, f16, e4m3, e4m3, f16, kind_ti16> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_ti16> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<e4m3, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
-
+struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_ti16> : mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
@@ -1018,13 +832,7 @@ struct mma<shape<16, 8, 16>, f32, e4m3, e4m3, f32, kind_ti16> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_ti16> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-  using a = fragment<e4m3, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<e4m3, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
-
+struct mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32, kind_ti16> : mma<shape<16, 8, 32>, f32, e4m3, e4m3, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])

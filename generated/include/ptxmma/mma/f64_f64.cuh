@@ -285,13 +285,7 @@ struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
-  using a = fragment<f64, double, 1, 1, layout::mma_m8n8k4_a_b64>;
-  using b = fragment<f64, double, 1, 1, layout::mma_m8n8k4_b_b64>;
-  using c = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
-
+struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rz> : mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -299,13 +293,7 @@ struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
 };
 
 template <>
-struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rz> {
-  static constexpr int m = 16, n = 8, k = 4;
-  using d = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
-  using a = fragment<f64, double, 2, 2, layout::mma_m16n8k4_a_b64>;
-  using b = fragment<f64, double, 1, 1, layout::mma_m16n8k4_b_b64>;
-  using c = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
-
+struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rz> : mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
@@ -313,13 +301,7 @@ struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rz> {
 };
 
 template <>
-struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rz> {
-  static constexpr int m = 16, n = 8, k = 8;
-  using d = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
-  using a = fragment<f64, double, 4, 4, layout::mma_m16n8k8_a_b64>;
-  using b = fragment<f64, double, 2, 2, layout::mma_m16n8k8_b_b64>;
-  using c = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
-
+struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rz> : mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
@@ -327,13 +309,7 @@ struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rz> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rz> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
-  using a = fragment<f64, double, 8, 8, layout::mma_m16n8k16_a_b64>;
-  using b = fragment<f64, double, 4, 4, layout::mma_m16n8k16_b_b64>;
-  using c = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
-
+struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rz> : mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
@@ -341,13 +317,7 @@ struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rz> {
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
-  using a = fragment<f64, double, 1, 1, layout::mma_m8n8k4_a_b64>;
-  using b = fragment<f64, double, 1, 1, layout::mma_m8n8k4_b_b64>;
-  using c = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
-
+struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rm> : mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -355,13 +325,7 @@ struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
 };
 
 template <>
-struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rm> {
-  static constexpr int m = 16, n = 8, k = 4;
-  using d = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
-  using a = fragment<f64, double, 2, 2, layout::mma_m16n8k4_a_b64>;
-  using b = fragment<f64, double, 1, 1, layout::mma_m16n8k4_b_b64>;
-  using c = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
-
+struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rm> : mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
@@ -369,13 +333,7 @@ struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rm> {
 };
 
 template <>
-struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rm> {
-  static constexpr int m = 16, n = 8, k = 8;
-  using d = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
-  using a = fragment<f64, double, 4, 4, layout::mma_m16n8k8_a_b64>;
-  using b = fragment<f64, double, 2, 2, layout::mma_m16n8k8_b_b64>;
-  using c = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
-
+struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rm> : mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
@@ -383,13 +341,7 @@ struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rm> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rm> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
-  using a = fragment<f64, double, 8, 8, layout::mma_m16n8k16_a_b64>;
-  using b = fragment<f64, double, 4, 4, layout::mma_m16n8k16_b_b64>;
-  using c = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
-
+struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rm> : mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
@@ -397,13 +349,7 @@ struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rm> {
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
-  using a = fragment<f64, double, 1, 1, layout::mma_m8n8k4_a_b64>;
-  using b = fragment<f64, double, 1, 1, layout::mma_m8n8k4_b_b64>;
-  using c = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
-
+struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rp> : mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -411,13 +357,7 @@ struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
 };
 
 template <>
-struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rp> {
-  static constexpr int m = 16, n = 8, k = 4;
-  using d = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
-  using a = fragment<f64, double, 2, 2, layout::mma_m16n8k4_a_b64>;
-  using b = fragment<f64, double, 1, 1, layout::mma_m16n8k4_b_b64>;
-  using c = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
-
+struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rp> : mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
@@ -425,13 +365,7 @@ struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rp> {
 };
 
 template <>
-struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rp> {
-  static constexpr int m = 16, n = 8, k = 8;
-  using d = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
-  using a = fragment<f64, double, 4, 4, layout::mma_m16n8k8_a_b64>;
-  using b = fragment<f64, double, 2, 2, layout::mma_m16n8k8_b_b64>;
-  using c = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
-
+struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rp> : mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
@@ -439,13 +373,7 @@ struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rp> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rp> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
-  using a = fragment<f64, double, 8, 8, layout::mma_m16n8k16_a_b64>;
-  using b = fragment<f64, double, 4, 4, layout::mma_m16n8k16_b_b64>;
-  using c = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
-
+struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rp> : mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])

@@ -135,13 +135,7 @@ struct mma<shape<16, 8, 32>, s32, s8, u8, s32> {
 };
 
 template <>
-struct mma<shape<8, 8, 16>, s32, s8, u8, s32, satfinite> {
-  static constexpr int m = 8, n = 8, k = 16;
-  using d = fragment<s32, int32_t, 2, 2, layout::mma_m8n8k16_cd_b32>;
-  using a = fragment<s8, uint32_t, 1, 4, layout::mma_m8n8k16_a_b8>;
-  using b = fragment<u8, uint32_t, 1, 4, layout::mma_m8n8k16_b_b8>;
-  using c = fragment<s32, int32_t, 2, 2, layout::mma_m8n8k16_cd_b32>;
-
+struct mma<shape<8, 8, 16>, s32, s8, u8, s32, satfinite> : mma<shape<8, 8, 16>, s32, s8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
@@ -149,13 +143,7 @@ struct mma<shape<8, 8, 16>, s32, s8, u8, s32, satfinite> {
 };
 
 template <>
-struct mma<shape<16, 8, 16>, s32, s8, u8, s32, satfinite> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k16_cd_b32>;
-  using a = fragment<s8, uint32_t, 2, 8, layout::mma_m16n8k16_a_b8>;
-  using b = fragment<u8, uint32_t, 1, 4, layout::mma_m16n8k16_b_b8>;
-  using c = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k16_cd_b32>;
-
+struct mma<shape<16, 8, 16>, s32, s8, u8, s32, satfinite> : mma<shape<16, 8, 16>, s32, s8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4])
@@ -163,13 +151,7 @@ struct mma<shape<16, 8, 16>, s32, s8, u8, s32, satfinite> {
 };
 
 template <>
-struct mma<shape<16, 8, 32>, s32, s8, u8, s32, satfinite> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k32_cd_b32>;
-  using a = fragment<s8, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
-  using c = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k32_cd_b32>;
-
+struct mma<shape<16, 8, 32>, s32, s8, u8, s32, satfinite> : mma<shape<16, 8, 32>, s32, s8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4])

@@ -118,14 +118,7 @@ struct mma_sp<shape<16, 8, 32>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 16>, f32, bf16, bf16, f32> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k16_cd_b32>;
-  using a = fragment<bf16, uint32_t, 2, 4, layout::mma_sp_m16n8k16_a_b16>;
-  using b = fragment<bf16, uint32_t, 2, 4, layout::mma_sp_m16n8k16_b_b16>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k16_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k16_metadata_b16>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 16>, f32, bf16, bf16, f32> : mma_sp<shape<16, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e, uint32_t f)
@@ -140,14 +133,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 16>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 32>, f32, bf16, bf16, f32> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
-  using a = fragment<bf16, uint32_t, 4, 8, layout::mma_sp_m16n8k32_a_b16>;
-  using b = fragment<bf16, uint32_t, 4, 8, layout::mma_sp_m16n8k32_b_b16>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k32_metadata_b16>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 32>, f32, bf16, bf16, f32> : mma_sp<shape<16, 8, 32>, f32, bf16, bf16, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)

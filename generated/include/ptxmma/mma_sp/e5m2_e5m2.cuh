@@ -302,14 +302,7 @@ struct mma_sp<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32> : mma_sp<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
@@ -340,14 +333,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_f8f6
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_f8f6f4> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_f8f6f4> : mma_sp<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
@@ -359,14 +345,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_f8f6
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16> : mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_f8f6f4> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
@@ -378,14 +357,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16> {
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_mxf8f6f4> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_mxf8f6f4> : mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_f8f6f4> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
@@ -397,14 +369,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_mxf8
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_mxf8f6f4> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_mxf8f6f4> : mma_sp<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
@@ -416,14 +381,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_mxf8
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_mxf4> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_mxf4> : mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_f8f6f4> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
@@ -435,14 +393,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_mxf4
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_mxf4> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_mxf4> : mma_sp<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
@@ -454,14 +405,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_mxf4
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_mxf4nvf4> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_mxf4nvf4> : mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_f8f6f4> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f)
@@ -473,14 +417,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e5m2, e5m2, f16, kind_mxf4
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_mxf4nvf4> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_mxf4nvf4> : mma_sp<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
@@ -492,14 +429,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_mxf4
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_f16> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_f16> : mma_sp<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
@@ -511,14 +441,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_f16>
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_tf32> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_tf32> : mma_sp<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
@@ -530,14 +453,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_tf32
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_i8> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_i8> : mma_sp<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)
@@ -549,14 +465,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_i8> 
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_ti16> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<e5m2, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e5m2, f32, kind_ti16> : mma_sp<shape<16, 8, 64>, f32, e5m2, e5m2, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)

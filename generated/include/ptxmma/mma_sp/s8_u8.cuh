@@ -175,14 +175,7 @@ struct mma_sp<shape<16, 8, 64>, s32, s8, u8, s32> {
 };
 
 template <>
-struct mma_sp<shape<16, 8, 32>, s32, s8, u8, s32, satfinite> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
-  using a = fragment<s8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_a_b8>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_b_b8>;
-  using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k32_metadata_b8>;
-
+struct mma_sp<shape<16, 8, 32>, s32, s8, u8, s32, satfinite> : mma_sp<shape<16, 8, 32>, s32, s8, u8, s32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
@@ -195,14 +188,7 @@ struct mma_sp<shape<16, 8, 32>, s32, s8, u8, s32, satfinite> {
 };
 
 template <>
-struct mma_sp<shape<16, 8, 64>, s32, s8, u8, s32, satfinite> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<s8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<u8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp<shape<16, 8, 64>, s32, s8, u8, s32, satfinite> : mma_sp<shape<16, 8, 64>, s32, s8, u8, s32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
@@ -214,14 +200,7 @@ struct mma_sp<shape<16, 8, 64>, s32, s8, u8, s32, satfinite> {
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, s8, u8, s32> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
-  using a = fragment<s8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_a_b8>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_b_b8>;
-  using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k32_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, s8, u8, s32> : mma_sp<shape<16, 8, 32>, s32, s8, u8, s32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
@@ -234,14 +213,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, s8, u8, s32> {
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, s8, u8, s32> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<s8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<u8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, s8, u8, s32> : mma_sp<shape<16, 8, 64>, s32, s8, u8, s32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)
@@ -253,14 +225,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, s8, u8, s32> {
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, s8, u8, s32, satfinite> {
-  static constexpr int m = 16, n = 8, k = 32;
-  using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
-  using a = fragment<s8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_a_b8>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_b_b8>;
-  using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k32_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, s8, u8, s32, satfinite> : mma_sp<shape<16, 8, 32>, s32, s8, u8, s32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f)
@@ -273,14 +238,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, s8, u8, s32, satfinite> {
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, s8, u8, s32, satfinite> {
-  static constexpr int m = 16, n = 8, k = 64;
-  using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using a = fragment<s8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
-  using b = fragment<u8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_b_b8>;
-  using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, s8, u8, s32, satfinite> : mma_sp<shape<16, 8, 64>, s32, s8, u8, s32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f)

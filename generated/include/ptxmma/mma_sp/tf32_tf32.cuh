@@ -118,14 +118,7 @@ struct mma_sp<shape<16, 8, 16>, f32, tf32, tf32, f32> {
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 8>, f32, tf32, tf32, f32> {
-  static constexpr int m = 16, n = 8, k = 8;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k8_cd_b32>;
-  using a = fragment<tf32, uint32_t, 2, 2, layout::mma_sp_m16n8k8_a_b32>;
-  using b = fragment<tf32, uint32_t, 2, 2, layout::mma_sp_m16n8k8_b_b32>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k8_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k8_metadata_b32>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 8>, f32, tf32, tf32, f32> : mma_sp<shape<16, 8, 8>, f32, tf32, tf32, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e, uint32_t f)
@@ -140,14 +133,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 8>, f32, tf32, tf32, f32> {
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 16>, f32, tf32, tf32, f32> {
-  static constexpr int m = 16, n = 8, k = 16;
-  using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k16_cd_b32>;
-  using a = fragment<tf32, uint32_t, 4, 4, layout::mma_sp_m16n8k16_a_b32>;
-  using b = fragment<tf32, uint32_t, 4, 4, layout::mma_sp_m16n8k16_b_b32>;
-  using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k16_cd_b32>;
-  using e = word<uint32_t, layout::mma_sp_m16n8k16_metadata_b32>;
-
+struct mma_sp_ordered_metadata<shape<16, 8, 16>, f32, tf32, tf32, f32> : mma_sp<shape<16, 8, 16>, f32, tf32, tf32, f32> {
   // d, a, b, c, e, f
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f)

@@ -368,10 +368,7 @@ struct wmma_load_a_row<shape<8, 8, 128>, b1> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 128>, b1, global> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_a_b1_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 8, 128>, b1, global> : wmma_load_a_row<shape<8, 8, 128>, b1> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
@@ -384,10 +381,7 @@ struct wmma_load_a_row<shape<8, 8, 128>, b1, global> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 128>, b1, shared> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_a_b1_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 8, 128>, b1, shared> : wmma_load_a_row<shape<8, 8, 128>, b1> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -410,10 +404,7 @@ struct wmma_load_a_row<shape<8, 8, 128>, b1, shared> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 128>, b1, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_a_b1_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 8, 128>, b1, shared_cta> : wmma_load_a_row<shape<8, 8, 128>, b1> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -452,10 +443,7 @@ struct wmma_load_b_col<shape<8, 8, 128>, b1> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 128>, b1, global> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_b_b1_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 8, 128>, b1, global> : wmma_load_b_col<shape<8, 8, 128>, b1> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
@@ -468,10 +456,7 @@ struct wmma_load_b_col<shape<8, 8, 128>, b1, global> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 128>, b1, shared> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_b_b1_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 8, 128>, b1, shared> : wmma_load_b_col<shape<8, 8, 128>, b1> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -494,10 +479,7 @@ struct wmma_load_b_col<shape<8, 8, 128>, b1, shared> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 128>, b1, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_b_b1_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 8, 128>, b1, shared_cta> : wmma_load_b_col<shape<8, 8, 128>, b1> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)

@@ -54,13 +54,7 @@ struct wmma_mma_xor_row_col<shape<8, 8, 128>, s32, b1, b1, s32> {
 };
 
 template <>
-struct wmma_mma_and_row_col<shape<8, 8, 128>, s32, b1, b1, s32> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using d = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-  using a = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_a_b1_observed_sm_90>;
-  using b = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_b_b1_observed_sm_90>;
-  using c = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_mma_and_row_col<shape<8, 8, 128>, s32, b1, b1, s32> : wmma_mma_xor_row_col<shape<8, 8, 128>, s32, b1, b1, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])

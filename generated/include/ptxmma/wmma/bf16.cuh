@@ -2080,10 +2080,7 @@ struct wmma_load_a_row<shape<32, 8, 16>, bf16> {
 };
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 16>, bf16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<16, 16, 16>, bf16, global> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -2096,10 +2093,7 @@ struct wmma_load_a_row<shape<16, 16, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 32, 16>, bf16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 32, 16>, bf16, global> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
@@ -2112,10 +2106,7 @@ struct wmma_load_a_row<shape<8, 32, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_a_row<shape<32, 8, 16>, bf16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<32, 8, 16>, bf16, global> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -2128,10 +2119,7 @@ struct wmma_load_a_row<shape<32, 8, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2154,10 +2142,7 @@ struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2180,10 +2165,7 @@ struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -2206,10 +2188,7 @@ struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2232,10 +2211,7 @@ struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2258,10 +2234,7 @@ struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -2284,10 +2257,7 @@ struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 16>, bf16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 16>, bf16> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -2300,10 +2270,7 @@ struct wmma_load_a_col<shape<16, 16, 16>, bf16> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 32, 16>, bf16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 32, 16>, bf16> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
@@ -2316,10 +2283,7 @@ struct wmma_load_a_col<shape<8, 32, 16>, bf16> {
 };
 
 template <>
-struct wmma_load_a_col<shape<32, 8, 16>, bf16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<32, 8, 16>, bf16> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -2332,10 +2296,7 @@ struct wmma_load_a_col<shape<32, 8, 16>, bf16> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 16>, bf16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 16>, bf16, global> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -2348,10 +2309,7 @@ struct wmma_load_a_col<shape<16, 16, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 32, 16>, bf16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 32, 16>, bf16, global> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
@@ -2364,10 +2322,7 @@ struct wmma_load_a_col<shape<8, 32, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_a_col<shape<32, 8, 16>, bf16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<32, 8, 16>, bf16, global> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -2380,10 +2335,7 @@ struct wmma_load_a_col<shape<32, 8, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2406,10 +2358,7 @@ struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2432,10 +2381,7 @@ struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -2458,10 +2404,7 @@ struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2484,10 +2427,7 @@ struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2510,10 +2450,7 @@ struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -2584,10 +2521,7 @@ struct wmma_load_b_row<shape<32, 8, 16>, bf16> {
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 16>, bf16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<16, 16, 16>, bf16, global> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -2600,10 +2534,7 @@ struct wmma_load_b_row<shape<16, 16, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 32, 16>, bf16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<8, 32, 16>, bf16, global> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -2616,10 +2547,7 @@ struct wmma_load_b_row<shape<8, 32, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_b_row<shape<32, 8, 16>, bf16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<32, 8, 16>, bf16, global> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
@@ -2632,10 +2560,7 @@ struct wmma_load_b_row<shape<32, 8, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2658,10 +2583,7 @@ struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -2684,10 +2606,7 @@ struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2710,10 +2629,7 @@ struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2736,10 +2652,7 @@ struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -2762,10 +2675,7 @@ struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2788,10 +2698,7 @@ struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 16>, bf16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 16>, bf16> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -2804,10 +2711,7 @@ struct wmma_load_b_col<shape<16, 16, 16>, bf16> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 32, 16>, bf16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 32, 16>, bf16> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -2820,10 +2724,7 @@ struct wmma_load_b_col<shape<8, 32, 16>, bf16> {
 };
 
 template <>
-struct wmma_load_b_col<shape<32, 8, 16>, bf16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<32, 8, 16>, bf16> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
@@ -2836,10 +2737,7 @@ struct wmma_load_b_col<shape<32, 8, 16>, bf16> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 16>, bf16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 16>, bf16, global> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -2852,10 +2750,7 @@ struct wmma_load_b_col<shape<16, 16, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 32, 16>, bf16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 32, 16>, bf16, global> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -2868,10 +2763,7 @@ struct wmma_load_b_col<shape<8, 32, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_b_col<shape<32, 8, 16>, bf16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<32, 8, 16>, bf16, global> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
@@ -2884,10 +2776,7 @@ struct wmma_load_b_col<shape<32, 8, 16>, bf16, global> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2910,10 +2799,7 @@ struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -2936,10 +2822,7 @@ struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
@@ -2962,10 +2845,7 @@ struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -2988,10 +2868,7 @@ struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -3014,10 +2891,7 @@ struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)

@@ -232,13 +232,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<16, 16, 16>, f32, bf16, bf16, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  using b = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<16, 16, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
@@ -246,13 +240,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 32, 16>, f32, bf16, bf16, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  using b = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 32, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
@@ -260,13 +248,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<32, 8, 16>, f32, bf16, bf16, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  using b = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<32, 8, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])
@@ -274,13 +256,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  using b = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<16, 16, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
@@ -288,13 +264,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  using b = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 32, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
@@ -302,13 +272,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  using b = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<32, 8, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])
@@ -316,13 +280,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<16, 16, 16>, f32, bf16, bf16, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
-  using b = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<16, 16, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
@@ -330,13 +288,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 32, 16>, f32, bf16, bf16, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
-  using b = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 32, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
@@ -344,13 +296,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, f32, bf16, bf16, f32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<32, 8, 16>, f32, bf16, bf16, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
-  using b = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<32, 8, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])

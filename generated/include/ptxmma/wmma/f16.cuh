@@ -4032,10 +4032,7 @@ struct wmma_load_a_row<shape<32, 8, 16>, f16> {
 };
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 16>, f16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<16, 16, 16>, f16, global> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4048,10 +4045,7 @@ struct wmma_load_a_row<shape<16, 16, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 32, 16>, f16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 32, 16>, f16, global> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4064,10 +4058,7 @@ struct wmma_load_a_row<shape<8, 32, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_a_row<shape<32, 8, 16>, f16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<32, 8, 16>, f16, global> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4080,10 +4071,7 @@ struct wmma_load_a_row<shape<32, 8, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 16>, f16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<16, 16, 16>, f16, shared> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4106,10 +4094,7 @@ struct wmma_load_a_row<shape<16, 16, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 32, 16>, f16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 32, 16>, f16, shared> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4132,10 +4117,7 @@ struct wmma_load_a_row<shape<8, 32, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_a_row<shape<32, 8, 16>, f16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<32, 8, 16>, f16, shared> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4158,10 +4140,7 @@ struct wmma_load_a_row<shape<32, 8, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 16>, f16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<16, 16, 16>, f16, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4184,10 +4163,7 @@ struct wmma_load_a_row<shape<16, 16, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 32, 16>, f16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 32, 16>, f16, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4210,10 +4186,7 @@ struct wmma_load_a_row<shape<8, 32, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_row<shape<32, 8, 16>, f16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_row<shape<32, 8, 16>, f16, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4236,10 +4209,7 @@ struct wmma_load_a_row<shape<32, 8, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 16>, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 16>, f16> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4252,10 +4222,7 @@ struct wmma_load_a_col<shape<16, 16, 16>, f16> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 32, 16>, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 32, 16>, f16> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4268,10 +4235,7 @@ struct wmma_load_a_col<shape<8, 32, 16>, f16> {
 };
 
 template <>
-struct wmma_load_a_col<shape<32, 8, 16>, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<32, 8, 16>, f16> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4284,10 +4248,7 @@ struct wmma_load_a_col<shape<32, 8, 16>, f16> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 16>, f16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 16>, f16, global> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4300,10 +4261,7 @@ struct wmma_load_a_col<shape<16, 16, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 32, 16>, f16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 32, 16>, f16, global> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4316,10 +4274,7 @@ struct wmma_load_a_col<shape<8, 32, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_a_col<shape<32, 8, 16>, f16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<32, 8, 16>, f16, global> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4332,10 +4287,7 @@ struct wmma_load_a_col<shape<32, 8, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 16>, f16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 16>, f16, shared> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4358,10 +4310,7 @@ struct wmma_load_a_col<shape<16, 16, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 32, 16>, f16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 32, 16>, f16, shared> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4384,10 +4333,7 @@ struct wmma_load_a_col<shape<8, 32, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_a_col<shape<32, 8, 16>, f16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<32, 8, 16>, f16, shared> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4410,10 +4356,7 @@ struct wmma_load_a_col<shape<32, 8, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 16>, f16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 16>, f16, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4436,10 +4379,7 @@ struct wmma_load_a_col<shape<16, 16, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 32, 16>, f16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 32, 16>, f16, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4462,10 +4402,7 @@ struct wmma_load_a_col<shape<8, 32, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_col<shape<32, 8, 16>, f16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-
+struct wmma_load_a_col<shape<32, 8, 16>, f16, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4536,10 +4473,7 @@ struct wmma_load_b_row<shape<32, 8, 16>, f16> {
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 16>, f16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<16, 16, 16>, f16, global> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4552,10 +4486,7 @@ struct wmma_load_b_row<shape<16, 16, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 32, 16>, f16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<8, 32, 16>, f16, global> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4568,10 +4499,7 @@ struct wmma_load_b_row<shape<8, 32, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_b_row<shape<32, 8, 16>, f16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<32, 8, 16>, f16, global> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4584,10 +4512,7 @@ struct wmma_load_b_row<shape<32, 8, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 16>, f16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<16, 16, 16>, f16, shared> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4610,10 +4535,7 @@ struct wmma_load_b_row<shape<16, 16, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 32, 16>, f16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<8, 32, 16>, f16, shared> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4636,10 +4558,7 @@ struct wmma_load_b_row<shape<8, 32, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_b_row<shape<32, 8, 16>, f16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<32, 8, 16>, f16, shared> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4662,10 +4581,7 @@ struct wmma_load_b_row<shape<32, 8, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 16>, f16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<16, 16, 16>, f16, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4688,10 +4604,7 @@ struct wmma_load_b_row<shape<16, 16, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 32, 16>, f16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<8, 32, 16>, f16, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4714,10 +4627,7 @@ struct wmma_load_b_row<shape<8, 32, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_row<shape<32, 8, 16>, f16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_row<shape<32, 8, 16>, f16, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4740,10 +4650,7 @@ struct wmma_load_b_row<shape<32, 8, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 16>, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 16>, f16> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4756,10 +4663,7 @@ struct wmma_load_b_col<shape<16, 16, 16>, f16> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 32, 16>, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 32, 16>, f16> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4772,10 +4676,7 @@ struct wmma_load_b_col<shape<8, 32, 16>, f16> {
 };
 
 template <>
-struct wmma_load_b_col<shape<32, 8, 16>, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<32, 8, 16>, f16> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4788,10 +4689,7 @@ struct wmma_load_b_col<shape<32, 8, 16>, f16> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 16>, f16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 16>, f16, global> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4804,10 +4702,7 @@ struct wmma_load_b_col<shape<16, 16, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 32, 16>, f16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 32, 16>, f16, global> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4820,10 +4715,7 @@ struct wmma_load_b_col<shape<8, 32, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_b_col<shape<32, 8, 16>, f16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<32, 8, 16>, f16, global> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
@@ -4836,10 +4728,7 @@ struct wmma_load_b_col<shape<32, 8, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 16>, f16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 16>, f16, shared> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4862,10 +4751,7 @@ struct wmma_load_b_col<shape<16, 16, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 32, 16>, f16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 32, 16>, f16, shared> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4888,10 +4774,7 @@ struct wmma_load_b_col<shape<8, 32, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_b_col<shape<32, 8, 16>, f16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<32, 8, 16>, f16, shared> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4914,10 +4797,7 @@ struct wmma_load_b_col<shape<32, 8, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 16>, f16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 16>, f16, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4940,10 +4820,7 @@ struct wmma_load_b_col<shape<16, 16, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 32, 16>, f16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 32, 16>, f16, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -4966,10 +4843,7 @@ struct wmma_load_b_col<shape<8, 32, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_col<shape<32, 8, 16>, f16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-
+struct wmma_load_b_col<shape<32, 8, 16>, f16, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
@@ -5040,10 +4914,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, f16> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 16>, f16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 16>, f16, global> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -5056,10 +4927,7 @@ struct wmma_load_c_row<shape<16, 16, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 32, 16>, f16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 32, 16>, f16, global> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -5072,10 +4940,7 @@ struct wmma_load_c_row<shape<8, 32, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<32, 8, 16>, f16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_row<shape<32, 8, 16>, f16, global> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -5088,10 +4953,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 16>, f16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 16>, f16, shared> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5114,10 +4976,7 @@ struct wmma_load_c_row<shape<16, 16, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 32, 16>, f16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 32, 16>, f16, shared> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5140,10 +4999,7 @@ struct wmma_load_c_row<shape<8, 32, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<32, 8, 16>, f16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_row<shape<32, 8, 16>, f16, shared> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5166,10 +5022,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 16>, f16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 16>, f16, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5192,10 +5045,7 @@ struct wmma_load_c_row<shape<16, 16, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 32, 16>, f16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 32, 16>, f16, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5218,10 +5068,7 @@ struct wmma_load_c_row<shape<8, 32, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_row<shape<32, 8, 16>, f16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_row<shape<32, 8, 16>, f16, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5244,10 +5091,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, f16> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -5260,10 +5104,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, f16> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, f16> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -5276,10 +5117,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, f16> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, f16> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -5292,10 +5130,7 @@ struct wmma_load_c_col<shape<32, 8, 16>, f16> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, f16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, f16, global> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -5308,10 +5143,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, f16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, f16, global> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -5324,10 +5156,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, f16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, f16, global> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -5340,10 +5169,7 @@ struct wmma_load_c_col<shape<32, 8, 16>, f16, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, f16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, f16, shared> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5366,10 +5192,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, f16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, f16, shared> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5392,10 +5215,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, f16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, f16, shared> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5418,10 +5238,7 @@ struct wmma_load_c_col<shape<32, 8, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, f16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, f16, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5444,10 +5261,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, f16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, f16, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5470,10 +5284,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, f16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, f16, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -5496,10 +5307,7 @@ struct wmma_load_c_col<shape<32, 8, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, f16> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5512,10 +5320,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, f16> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, f16> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5528,10 +5333,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, f16> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, f16> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5544,10 +5346,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, f16> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, f16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, f16, global> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5560,10 +5359,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, f16, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, f16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, f16, global> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5576,10 +5372,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, f16, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, f16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, f16, global> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5592,10 +5385,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, f16, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, f16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, f16, shared> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5618,10 +5408,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, f16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, f16, shared> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5644,10 +5431,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, f16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, f16, shared> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5670,10 +5454,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, f16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, f16, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5696,10 +5477,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, f16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, f16, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5722,10 +5500,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, f16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, f16, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5748,10 +5523,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, f16> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5764,10 +5536,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, f16> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, f16> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5780,10 +5549,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, f16> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, f16> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5796,10 +5562,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, f16> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, f16, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, f16, global> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5812,10 +5575,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, f16, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, f16, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, f16, global> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5828,10 +5588,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, f16, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, f16, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, f16, global> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
@@ -5844,10 +5601,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, f16, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, f16, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, f16, shared> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5870,10 +5624,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, f16, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, f16, shared> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5896,10 +5647,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, f16, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, f16, shared> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5922,10 +5670,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, f16, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, f16, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, f16, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5948,10 +5693,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, f16, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, f16, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
@@ -5974,10 +5716,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, f16, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, f16, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, f16, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])

@@ -902,13 +902,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<16, 16, 16>, f16, f16, f16, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<16, 16, 16>, f16, f16, f16, f16> : wmma_mma_row_row<shape<16, 16, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -916,13 +910,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, f16, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 32, 16>, f16, f16, f16, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 32, 16>, f16, f16, f16, f16> : wmma_mma_row_row<shape<8, 32, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -930,13 +918,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, f16, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<32, 8, 16>, f16, f16, f16, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<32, 8, 16>, f16, f16, f16, f16> : wmma_mma_row_row<shape<32, 8, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -944,13 +926,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, f16, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<16, 16, 16>, f16, f16, f16, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<16, 16, 16>, f16, f16, f16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -958,13 +934,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, f16, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 32, 16>, f16, f16, f16, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 32, 16>, f16, f16, f16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -972,13 +942,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, f16, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<32, 8, 16>, f16, f16, f16, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<32, 8, 16>, f16, f16, f16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -986,13 +950,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, f16, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<16, 16, 16>, f32, f16, f16, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<16, 16, 16>, f32, f16, f16, f16> : wmma_mma_row_row<shape<16, 16, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1000,13 +958,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, f32, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 32, 16>, f32, f16, f16, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 32, 16>, f32, f16, f16, f16> : wmma_mma_row_row<shape<8, 32, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1014,13 +966,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, f32, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<32, 8, 16>, f32, f16, f16, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<32, 8, 16>, f32, f16, f16, f16> : wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1028,13 +974,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, f32, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<16, 16, 16>, f32, f16, f16, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<16, 16, 16>, f32, f16, f16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1042,13 +982,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, f32, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 32, 16>, f32, f16, f16, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 32, 16>, f32, f16, f16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1056,13 +990,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, f32, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<32, 8, 16>, f32, f16, f16, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<32, 8, 16>, f32, f16, f16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1070,13 +998,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, f32, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<16, 16, 16>, f16, f16, f16, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<16, 16, 16>, f16, f16, f16, f16> : wmma_mma_row_row<shape<16, 16, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1084,13 +1006,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, f16, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 32, 16>, f16, f16, f16, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 32, 16>, f16, f16, f16, f16> : wmma_mma_row_row<shape<8, 32, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1098,13 +1014,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, f16, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<32, 8, 16>, f16, f16, f16, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<32, 8, 16>, f16, f16, f16, f16> : wmma_mma_row_row<shape<32, 8, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1112,13 +1022,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, f16, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<16, 16, 16>, f16, f16, f16, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<16, 16, 16>, f16, f16, f16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1126,13 +1030,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, f16, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 32, 16>, f16, f16, f16, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 32, 16>, f16, f16, f16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1140,13 +1038,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, f16, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<32, 8, 16>, f16, f16, f16, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<32, 8, 16>, f16, f16, f16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1154,13 +1046,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, f16, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<16, 16, 16>, f32, f16, f16, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<16, 16, 16>, f32, f16, f16, f16> : wmma_mma_row_row<shape<16, 16, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1168,13 +1054,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, f32, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 32, 16>, f32, f16, f16, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 32, 16>, f32, f16, f16, f16> : wmma_mma_row_row<shape<8, 32, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1182,13 +1062,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, f32, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<32, 8, 16>, f32, f16, f16, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<32, 8, 16>, f32, f16, f16, f16> : wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1196,13 +1070,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, f32, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<16, 16, 16>, f32, f16, f16, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<16, 16, 16>, f32, f16, f16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1210,13 +1078,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, f32, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 32, 16>, f32, f16, f16, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 32, 16>, f32, f16, f16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1224,13 +1086,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, f32, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<32, 8, 16>, f32, f16, f16, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<32, 8, 16>, f32, f16, f16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1238,13 +1094,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, f32, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<16, 16, 16>, f16, f16, f16, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<16, 16, 16>, f16, f16, f16, f16> : wmma_mma_row_row<shape<16, 16, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1252,13 +1102,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, f16, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 32, 16>, f16, f16, f16, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 32, 16>, f16, f16, f16, f16> : wmma_mma_row_row<shape<8, 32, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1266,13 +1110,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, f16, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<32, 8, 16>, f16, f16, f16, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<32, 8, 16>, f16, f16, f16, f16> : wmma_mma_row_row<shape<32, 8, 16>, f16, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1280,13 +1118,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, f16, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<16, 16, 16>, f16, f16, f16, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<16, 16, 16>, f16, f16, f16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1294,13 +1126,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, f16, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 32, 16>, f16, f16, f16, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 32, 16>, f16, f16, f16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1308,13 +1134,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, f16, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<32, 8, 16>, f16, f16, f16, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<32, 8, 16>, f16, f16, f16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f16, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1322,13 +1142,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, f16, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<16, 16, 16>, f32, f16, f16, f16> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m16n16k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<16, 16, 16>, f32, f16, f16, f16> : wmma_mma_row_row<shape<16, 16, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1336,13 +1150,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, f32, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 32, 16>, f32, f16, f16, f16> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m8n32k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 32, 16>, f32, f16, f16, f16> : wmma_mma_row_row<shape<8, 32, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1350,13 +1158,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, f32, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<32, 8, 16>, f32, f16, f16, f16> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f16, uint32_t, 4, 8, layout::wmma_m32n8k16_cd_b16_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<32, 8, 16>, f32, f16, f16, f16> : wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f16> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const uint32_t (&c)[4])
@@ -1364,13 +1166,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, f32, f16, f16, f16> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<16, 16, 16>, f32, f16, f16, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m16n16k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<16, 16, 16>, f32, f16, f16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1378,13 +1174,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, f32, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 32, 16>, f32, f16, f16, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 32, 16>, f32, f16, f16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])
@@ -1392,13 +1182,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, f32, f16, f16, f32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<32, 8, 16>, f32, f16, f16, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_f16_observed_sm_90>;
-  using b = fragment<f16, uint32_t, 8, 16, layout::wmma_m32n8k16_b_f16_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<32, 8, 16>, f32, f16, f16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f32, f16, f16, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[8], const float (&c)[8])

@@ -4048,10 +4048,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, f32> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 16>, f32, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 16>, f32, global> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4064,10 +4061,7 @@ struct wmma_load_c_row<shape<16, 16, 16>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 32, 16>, f32, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 32, 16>, f32, global> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4080,10 +4074,7 @@ struct wmma_load_c_row<shape<8, 32, 16>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<32, 8, 16>, f32, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<32, 8, 16>, f32, global> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4096,10 +4087,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 16>, f32, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4122,10 +4110,7 @@ struct wmma_load_c_row<shape<16, 16, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 32, 16>, f32, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4148,10 +4133,7 @@ struct wmma_load_c_row<shape<8, 32, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<32, 8, 16>, f32, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4174,10 +4156,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 16>, f32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4200,10 +4179,7 @@ struct wmma_load_c_row<shape<16, 16, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 32, 16>, f32, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4226,10 +4202,7 @@ struct wmma_load_c_row<shape<8, 32, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_row<shape<32, 8, 16>, f32, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4252,10 +4225,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, f32> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4268,10 +4238,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, f32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, f32> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4284,10 +4251,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, f32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, f32> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4300,10 +4264,7 @@ struct wmma_load_c_col<shape<32, 8, 16>, f32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, f32, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, f32, global> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4316,10 +4277,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, f32, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, f32, global> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4332,10 +4290,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, f32, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, f32, global> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4348,10 +4303,7 @@ struct wmma_load_c_col<shape<32, 8, 16>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, f32, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4374,10 +4326,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, f32, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4400,10 +4349,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, f32, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4426,10 +4372,7 @@ struct wmma_load_c_col<shape<32, 8, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, f32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4452,10 +4395,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, f32, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4478,10 +4418,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, f32, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4520,10 +4457,7 @@ struct wmma_load_c_row<shape<16, 16, 8>, f32> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 8>, f32, global> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 8>, f32, global> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4536,10 +4470,7 @@ struct wmma_load_c_row<shape<16, 16, 8>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 8>, f32, shared> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4562,10 +4493,7 @@ struct wmma_load_c_row<shape<16, 16, 8>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 8>, f32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4588,10 +4516,7 @@ struct wmma_load_c_row<shape<16, 16, 8>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 8>, f32> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 8>, f32> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4604,10 +4529,7 @@ struct wmma_load_c_col<shape<16, 16, 8>, f32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 8>, f32, global> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 8>, f32, global> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
@@ -4620,10 +4542,7 @@ struct wmma_load_c_col<shape<16, 16, 8>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 8>, f32, shared> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4646,10 +4565,7 @@ struct wmma_load_c_col<shape<16, 16, 8>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 8>, f32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
@@ -4704,10 +4620,7 @@ struct wmma_load_c_row<shape<8, 8, 128>, f32> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 32>, f32, global> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 32>, f32, global> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
@@ -4720,10 +4633,7 @@ struct wmma_load_c_row<shape<8, 8, 32>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 128>, f32, global> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 128>, f32, global> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
@@ -4736,10 +4646,7 @@ struct wmma_load_c_row<shape<8, 8, 128>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 32>, f32, shared> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
@@ -4762,10 +4669,7 @@ struct wmma_load_c_row<shape<8, 8, 32>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 128>, f32, shared> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
@@ -4788,10 +4692,7 @@ struct wmma_load_c_row<shape<8, 8, 128>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 32>, f32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
@@ -4814,10 +4715,7 @@ struct wmma_load_c_row<shape<8, 8, 32>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 128>, f32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
@@ -4840,10 +4738,7 @@ struct wmma_load_c_row<shape<8, 8, 128>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 32>, f32> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 32>, f32> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
@@ -4856,10 +4751,7 @@ struct wmma_load_c_col<shape<8, 8, 32>, f32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 128>, f32> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 128>, f32> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
@@ -4872,10 +4764,7 @@ struct wmma_load_c_col<shape<8, 8, 128>, f32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 32>, f32, global> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 32>, f32, global> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
@@ -4888,10 +4777,7 @@ struct wmma_load_c_col<shape<8, 8, 32>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 128>, f32, global> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 128>, f32, global> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
@@ -4904,10 +4790,7 @@ struct wmma_load_c_col<shape<8, 8, 128>, f32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 32>, f32, shared> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
@@ -4930,10 +4813,7 @@ struct wmma_load_c_col<shape<8, 8, 32>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 128>, f32, shared> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
@@ -4956,10 +4836,7 @@ struct wmma_load_c_col<shape<8, 8, 128>, f32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 32>, f32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
@@ -4982,10 +4859,7 @@ struct wmma_load_c_col<shape<8, 8, 32>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 128>, f32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
@@ -5008,10 +4882,7 @@ struct wmma_load_c_col<shape<8, 8, 128>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, f32> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5024,10 +4895,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, f32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, f32> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5040,10 +4908,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, f32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, f32> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5056,10 +4921,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, f32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, f32, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, f32, global> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5072,10 +4934,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, f32, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, f32, global> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5088,10 +4947,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, f32, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, f32, global> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5104,10 +4960,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, f32, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5130,10 +4983,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, f32, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5156,10 +5006,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, f32, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5182,10 +5029,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, f32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5208,10 +5052,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, f32, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5234,10 +5075,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, f32, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5260,10 +5098,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, f32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, f32> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5276,10 +5111,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, f32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, f32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, f32> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5292,10 +5124,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, f32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, f32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, f32> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5308,10 +5137,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, f32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, f32, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, f32, global> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5324,10 +5150,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, f32, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, f32, global> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5340,10 +5163,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, f32, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, f32, global> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5356,10 +5176,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, f32, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5382,10 +5199,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, f32, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5408,10 +5222,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, f32, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5434,10 +5245,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, f32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5460,10 +5268,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, f32, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5486,10 +5291,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, f32, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5512,10 +5314,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 8>, f32> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 8>, f32> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5528,10 +5327,7 @@ struct wmma_store_d_row<shape<16, 16, 8>, f32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 8>, f32, global> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 8>, f32, global> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5544,10 +5340,7 @@ struct wmma_store_d_row<shape<16, 16, 8>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 8>, f32, shared> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5570,10 +5363,7 @@ struct wmma_store_d_row<shape<16, 16, 8>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 8>, f32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5596,10 +5386,7 @@ struct wmma_store_d_row<shape<16, 16, 8>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 8>, f32> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 8>, f32> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5612,10 +5399,7 @@ struct wmma_store_d_col<shape<16, 16, 8>, f32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 8>, f32, global> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 8>, f32, global> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
@@ -5628,10 +5412,7 @@ struct wmma_store_d_col<shape<16, 16, 8>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 8>, f32, shared> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5654,10 +5435,7 @@ struct wmma_store_d_col<shape<16, 16, 8>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 8>, f32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
@@ -5680,10 +5458,7 @@ struct wmma_store_d_col<shape<16, 16, 8>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 32>, f32> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 32>, f32> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
@@ -5696,10 +5471,7 @@ struct wmma_store_d_row<shape<8, 8, 32>, f32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 128>, f32> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 128>, f32> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
@@ -5712,10 +5484,7 @@ struct wmma_store_d_row<shape<8, 8, 128>, f32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 32>, f32, global> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 32>, f32, global> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
@@ -5728,10 +5497,7 @@ struct wmma_store_d_row<shape<8, 8, 32>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 128>, f32, global> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 128>, f32, global> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
@@ -5744,10 +5510,7 @@ struct wmma_store_d_row<shape<8, 8, 128>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 32>, f32, shared> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
@@ -5770,10 +5533,7 @@ struct wmma_store_d_row<shape<8, 8, 32>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 128>, f32, shared> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
@@ -5796,10 +5556,7 @@ struct wmma_store_d_row<shape<8, 8, 128>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 32>, f32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
@@ -5822,10 +5579,7 @@ struct wmma_store_d_row<shape<8, 8, 32>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 128>, f32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
@@ -5848,10 +5602,7 @@ struct wmma_store_d_row<shape<8, 8, 128>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 32>, f32> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 32>, f32> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
@@ -5864,10 +5615,7 @@ struct wmma_store_d_col<shape<8, 8, 32>, f32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 128>, f32> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 128>, f32> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
@@ -5880,10 +5628,7 @@ struct wmma_store_d_col<shape<8, 8, 128>, f32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 32>, f32, global> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 32>, f32, global> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
@@ -5896,10 +5641,7 @@ struct wmma_store_d_col<shape<8, 8, 32>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 128>, f32, global> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 128>, f32, global> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
@@ -5912,10 +5654,7 @@ struct wmma_store_d_col<shape<8, 8, 128>, f32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 32>, f32, shared> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
@@ -5938,10 +5677,7 @@ struct wmma_store_d_col<shape<8, 8, 32>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 128>, f32, shared> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
@@ -5964,10 +5700,7 @@ struct wmma_store_d_col<shape<8, 8, 128>, f32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 32>, f32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
@@ -5990,10 +5723,7 @@ struct wmma_store_d_col<shape<8, 8, 32>, f32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 128>, f32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])

@@ -1360,10 +1360,7 @@ struct wmma_load_a_row<shape<8, 8, 4>, f64> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 4>, f64, global> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 8, 4>, f64, global> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
@@ -1376,10 +1373,7 @@ struct wmma_load_a_row<shape<8, 8, 4>, f64, global> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 4>, f64, shared> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 8, 4>, f64, shared> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
@@ -1402,10 +1396,7 @@ struct wmma_load_a_row<shape<8, 8, 4>, f64, shared> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 4>, f64, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
@@ -1428,10 +1419,7 @@ struct wmma_load_a_row<shape<8, 8, 4>, f64, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 8, 4>, f64> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 8, 4>, f64> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
@@ -1444,10 +1432,7 @@ struct wmma_load_a_col<shape<8, 8, 4>, f64> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 8, 4>, f64, global> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 8, 4>, f64, global> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
@@ -1460,10 +1445,7 @@ struct wmma_load_a_col<shape<8, 8, 4>, f64, global> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 8, 4>, f64, shared> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 8, 4>, f64, shared> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
@@ -1486,10 +1468,7 @@ struct wmma_load_a_col<shape<8, 8, 4>, f64, shared> {
 };
 
 template <>
-struct wmma_load_a_col<shape<8, 8, 4>, f64, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-
+struct wmma_load_a_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
@@ -1528,10 +1507,7 @@ struct wmma_load_b_row<shape<8, 8, 4>, f64> {
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 8, 4>, f64, global> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-
+struct wmma_load_b_row<shape<8, 8, 4>, f64, global> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
@@ -1544,10 +1520,7 @@ struct wmma_load_b_row<shape<8, 8, 4>, f64, global> {
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 8, 4>, f64, shared> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-
+struct wmma_load_b_row<shape<8, 8, 4>, f64, shared> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
@@ -1570,10 +1543,7 @@ struct wmma_load_b_row<shape<8, 8, 4>, f64, shared> {
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 8, 4>, f64, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-
+struct wmma_load_b_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
@@ -1596,10 +1566,7 @@ struct wmma_load_b_row<shape<8, 8, 4>, f64, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 4>, f64> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 8, 4>, f64> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
@@ -1612,10 +1579,7 @@ struct wmma_load_b_col<shape<8, 8, 4>, f64> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 4>, f64, global> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 8, 4>, f64, global> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
@@ -1628,10 +1592,7 @@ struct wmma_load_b_col<shape<8, 8, 4>, f64, global> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 4>, f64, shared> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 8, 4>, f64, shared> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
@@ -1654,10 +1615,7 @@ struct wmma_load_b_col<shape<8, 8, 4>, f64, shared> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 4>, f64, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
@@ -1696,10 +1654,7 @@ struct wmma_load_c_row<shape<8, 8, 4>, f64> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 4>, f64, global> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 4>, f64, global> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
@@ -1712,10 +1667,7 @@ struct wmma_load_c_row<shape<8, 8, 4>, f64, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 4>, f64, shared> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
@@ -1738,10 +1690,7 @@ struct wmma_load_c_row<shape<8, 8, 4>, f64, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 4>, f64, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
@@ -1764,10 +1713,7 @@ struct wmma_load_c_row<shape<8, 8, 4>, f64, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 4>, f64> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 4>, f64> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
@@ -1780,10 +1726,7 @@ struct wmma_load_c_col<shape<8, 8, 4>, f64> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 4>, f64, global> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 4>, f64, global> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
@@ -1796,10 +1739,7 @@ struct wmma_load_c_col<shape<8, 8, 4>, f64, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 4>, f64, shared> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
@@ -1822,10 +1762,7 @@ struct wmma_load_c_col<shape<8, 8, 4>, f64, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 4>, f64, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
@@ -1848,10 +1785,7 @@ struct wmma_load_c_col<shape<8, 8, 4>, f64, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 4>, f64> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 4>, f64> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
@@ -1864,10 +1798,7 @@ struct wmma_store_d_row<shape<8, 8, 4>, f64> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 4>, f64, global> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 4>, f64, global> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
@@ -1880,10 +1811,7 @@ struct wmma_store_d_row<shape<8, 8, 4>, f64, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 4>, f64, shared> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
@@ -1906,10 +1834,7 @@ struct wmma_store_d_row<shape<8, 8, 4>, f64, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 4>, f64, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
@@ -1932,10 +1857,7 @@ struct wmma_store_d_row<shape<8, 8, 4>, f64, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 4>, f64> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 4>, f64> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
@@ -1948,10 +1870,7 @@ struct wmma_store_d_col<shape<8, 8, 4>, f64> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 4>, f64, global> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 4>, f64, global> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
@@ -1964,10 +1883,7 @@ struct wmma_store_d_col<shape<8, 8, 4>, f64, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 4>, f64, shared> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
@@ -1990,10 +1906,7 @@ struct wmma_store_d_col<shape<8, 8, 4>, f64, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 4>, f64, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])

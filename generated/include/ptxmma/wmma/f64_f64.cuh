@@ -236,13 +236,7 @@ struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
 };
 
 template <>
-struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -250,13 +244,7 @@ struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
 };
 
 template <>
-struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -264,13 +252,7 @@ struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
 };
 
 template <>
-struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -278,13 +260,7 @@ struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -292,13 +268,7 @@ struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -306,13 +276,7 @@ struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -320,13 +284,7 @@ struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -334,13 +292,7 @@ struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -348,13 +300,7 @@ struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -362,13 +308,7 @@ struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -376,13 +316,7 @@ struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -390,13 +324,7 @@ struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -404,13 +332,7 @@ struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -418,13 +340,7 @@ struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -432,13 +348,7 @@ struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> {
-  static constexpr int m = 8, n = 8, k = 4;
-  using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-  using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
-  using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
-  using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])

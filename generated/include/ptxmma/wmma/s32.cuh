@@ -3376,10 +3376,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, s32> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 16>, s32, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 16>, s32, global> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
@@ -3392,10 +3389,7 @@ struct wmma_load_c_row<shape<16, 16, 16>, s32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 32, 16>, s32, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 32, 16>, s32, global> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
@@ -3408,10 +3402,7 @@ struct wmma_load_c_row<shape<8, 32, 16>, s32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<32, 8, 16>, s32, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<32, 8, 16>, s32, global> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
@@ -3424,10 +3415,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, s32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 16>, s32, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 16>, s32, shared> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3450,10 +3438,7 @@ struct wmma_load_c_row<shape<16, 16, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 32, 16>, s32, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 32, 16>, s32, shared> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3476,10 +3461,7 @@ struct wmma_load_c_row<shape<8, 32, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<32, 8, 16>, s32, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<32, 8, 16>, s32, shared> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3502,10 +3484,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 16>, s32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<16, 16, 16>, s32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3528,10 +3507,7 @@ struct wmma_load_c_row<shape<16, 16, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 32, 16>, s32, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 32, 16>, s32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3554,10 +3530,7 @@ struct wmma_load_c_row<shape<8, 32, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_row<shape<32, 8, 16>, s32, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<32, 8, 16>, s32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3580,10 +3553,7 @@ struct wmma_load_c_row<shape<32, 8, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, s32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, s32> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
@@ -3596,10 +3566,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, s32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, s32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, s32> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
@@ -3612,10 +3579,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, s32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, s32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, s32> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
@@ -3628,10 +3592,7 @@ struct wmma_load_c_col<shape<32, 8, 16>, s32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, s32, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, s32, global> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
@@ -3644,10 +3605,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, s32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, s32, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, s32, global> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
@@ -3660,10 +3618,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, s32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, s32, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, s32, global> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
@@ -3676,10 +3631,7 @@ struct wmma_load_c_col<shape<32, 8, 16>, s32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, s32, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, s32, shared> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3702,10 +3654,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, s32, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, s32, shared> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3728,10 +3677,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, s32, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, s32, shared> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3754,10 +3700,7 @@ struct wmma_load_c_col<shape<32, 8, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<16, 16, 16>, s32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<16, 16, 16>, s32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3780,10 +3723,7 @@ struct wmma_load_c_col<shape<16, 16, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 32, 16>, s32, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 32, 16>, s32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3806,10 +3746,7 @@ struct wmma_load_c_col<shape<8, 32, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<32, 8, 16>, s32, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<32, 8, 16>, s32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
@@ -3864,10 +3801,7 @@ struct wmma_load_c_row<shape<8, 8, 128>, s32> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 32>, s32, global> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 32>, s32, global> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
@@ -3880,10 +3814,7 @@ struct wmma_load_c_row<shape<8, 8, 32>, s32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 128>, s32, global> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 128>, s32, global> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
@@ -3896,10 +3827,7 @@ struct wmma_load_c_row<shape<8, 8, 128>, s32, global> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 32>, s32, shared> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 32>, s32, shared> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
@@ -3922,10 +3850,7 @@ struct wmma_load_c_row<shape<8, 8, 32>, s32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 128>, s32, shared> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 128>, s32, shared> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
@@ -3948,10 +3873,7 @@ struct wmma_load_c_row<shape<8, 8, 128>, s32, shared> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 32>, s32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 32>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
@@ -3974,10 +3896,7 @@ struct wmma_load_c_row<shape<8, 8, 32>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 128>, s32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_row<shape<8, 8, 128>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
@@ -4000,10 +3919,7 @@ struct wmma_load_c_row<shape<8, 8, 128>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 32>, s32> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 32>, s32> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
@@ -4016,10 +3932,7 @@ struct wmma_load_c_col<shape<8, 8, 32>, s32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 128>, s32> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 128>, s32> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
@@ -4032,10 +3945,7 @@ struct wmma_load_c_col<shape<8, 8, 128>, s32> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 32>, s32, global> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 32>, s32, global> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
@@ -4048,10 +3958,7 @@ struct wmma_load_c_col<shape<8, 8, 32>, s32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 128>, s32, global> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 128>, s32, global> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
@@ -4064,10 +3971,7 @@ struct wmma_load_c_col<shape<8, 8, 128>, s32, global> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 32>, s32, shared> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 32>, s32, shared> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
@@ -4090,10 +3994,7 @@ struct wmma_load_c_col<shape<8, 8, 32>, s32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 128>, s32, shared> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 128>, s32, shared> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
@@ -4116,10 +4017,7 @@ struct wmma_load_c_col<shape<8, 8, 128>, s32, shared> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 32>, s32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 32>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
@@ -4142,10 +4040,7 @@ struct wmma_load_c_col<shape<8, 8, 32>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_load_c_col<shape<8, 8, 128>, s32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_load_c_col<shape<8, 8, 128>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
@@ -4168,10 +4063,7 @@ struct wmma_load_c_col<shape<8, 8, 128>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, s32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, s32> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4184,10 +4076,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, s32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, s32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, s32> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4200,10 +4089,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, s32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, s32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, s32> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4216,10 +4102,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, s32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, s32, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, s32, global> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4232,10 +4115,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, s32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, s32, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, s32, global> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4248,10 +4128,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, s32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, s32, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, s32, global> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4264,10 +4141,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, s32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, s32, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, s32, shared> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4290,10 +4164,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, s32, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, s32, shared> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4316,10 +4187,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, s32, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, s32, shared> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4342,10 +4210,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<16, 16, 16>, s32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<16, 16, 16>, s32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4368,10 +4233,7 @@ struct wmma_store_d_row<shape<16, 16, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 32, 16>, s32, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 32, 16>, s32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4394,10 +4256,7 @@ struct wmma_store_d_row<shape<8, 32, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<32, 8, 16>, s32, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<32, 8, 16>, s32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4420,10 +4279,7 @@ struct wmma_store_d_row<shape<32, 8, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, s32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, s32> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4436,10 +4292,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, s32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, s32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, s32> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4452,10 +4305,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, s32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, s32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, s32> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4468,10 +4318,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, s32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, s32, global> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, s32, global> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4484,10 +4331,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, s32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, s32, global> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, s32, global> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4500,10 +4344,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, s32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, s32, global> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, s32, global> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
@@ -4516,10 +4357,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, s32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, s32, shared> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, s32, shared> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4542,10 +4380,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, s32, shared> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, s32, shared> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4568,10 +4403,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, s32, shared> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, s32, shared> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4594,10 +4426,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, s32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<16, 16, 16>, s32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<16, 16, 16>, s32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4620,10 +4449,7 @@ struct wmma_store_d_col<shape<16, 16, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 32, 16>, s32, shared_cta> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 32, 16>, s32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4646,10 +4472,7 @@ struct wmma_store_d_col<shape<8, 32, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<32, 8, 16>, s32, shared_cta> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using r = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<32, 8, 16>, s32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
@@ -4672,10 +4495,7 @@ struct wmma_store_d_col<shape<32, 8, 16>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 32>, s32> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 32>, s32> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
@@ -4688,10 +4508,7 @@ struct wmma_store_d_row<shape<8, 8, 32>, s32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 128>, s32> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 128>, s32> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
@@ -4704,10 +4521,7 @@ struct wmma_store_d_row<shape<8, 8, 128>, s32> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 32>, s32, global> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 32>, s32, global> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
@@ -4720,10 +4534,7 @@ struct wmma_store_d_row<shape<8, 8, 32>, s32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 128>, s32, global> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 128>, s32, global> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
@@ -4736,10 +4547,7 @@ struct wmma_store_d_row<shape<8, 8, 128>, s32, global> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 32>, s32, shared> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 32>, s32, shared> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
@@ -4762,10 +4570,7 @@ struct wmma_store_d_row<shape<8, 8, 32>, s32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 128>, s32, shared> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 128>, s32, shared> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
@@ -4788,10 +4593,7 @@ struct wmma_store_d_row<shape<8, 8, 128>, s32, shared> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 32>, s32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 32>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
@@ -4814,10 +4616,7 @@ struct wmma_store_d_row<shape<8, 8, 32>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_row<shape<8, 8, 128>, s32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_row<shape<8, 8, 128>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
@@ -4840,10 +4639,7 @@ struct wmma_store_d_row<shape<8, 8, 128>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 32>, s32> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 32>, s32> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
@@ -4856,10 +4652,7 @@ struct wmma_store_d_col<shape<8, 8, 32>, s32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 128>, s32> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 128>, s32> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
@@ -4872,10 +4665,7 @@ struct wmma_store_d_col<shape<8, 8, 128>, s32> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 32>, s32, global> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 32>, s32, global> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
@@ -4888,10 +4678,7 @@ struct wmma_store_d_col<shape<8, 8, 32>, s32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 128>, s32, global> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 128>, s32, global> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
@@ -4904,10 +4691,7 @@ struct wmma_store_d_col<shape<8, 8, 128>, s32, global> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 32>, s32, shared> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 32>, s32, shared> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
@@ -4930,10 +4714,7 @@ struct wmma_store_d_col<shape<8, 8, 32>, s32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 128>, s32, shared> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 128>, s32, shared> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
@@ -4956,10 +4737,7 @@ struct wmma_store_d_col<shape<8, 8, 128>, s32, shared> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 32>, s32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 32>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
@@ -4982,10 +4760,7 @@ struct wmma_store_d_col<shape<8, 8, 32>, s32, shared_cta> {
 };
 
 template <>
-struct wmma_store_d_col<shape<8, 8, 128>, s32, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 128;
-  using r = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
-
+struct wmma_store_d_col<shape<8, 8, 128>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])

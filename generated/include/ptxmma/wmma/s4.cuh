@@ -368,10 +368,7 @@ struct wmma_load_a_row<shape<8, 8, 32>, s4> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 32>, s4, global> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s4, uint32_t, 1, 8, layout::wmma_m8n8k32_a_b4_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 8, 32>, s4, global> : wmma_load_a_row<shape<8, 8, 32>, s4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
@@ -384,10 +381,7 @@ struct wmma_load_a_row<shape<8, 8, 32>, s4, global> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 32>, s4, shared> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s4, uint32_t, 1, 8, layout::wmma_m8n8k32_a_b4_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 8, 32>, s4, shared> : wmma_load_a_row<shape<8, 8, 32>, s4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -410,10 +404,7 @@ struct wmma_load_a_row<shape<8, 8, 32>, s4, shared> {
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 32>, s4, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s4, uint32_t, 1, 8, layout::wmma_m8n8k32_a_b4_observed_sm_90>;
-
+struct wmma_load_a_row<shape<8, 8, 32>, s4, shared_cta> : wmma_load_a_row<shape<8, 8, 32>, s4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -452,10 +443,7 @@ struct wmma_load_b_col<shape<8, 8, 32>, s4> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 32>, s4, global> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s4, uint32_t, 1, 8, layout::wmma_m8n8k32_b_b4_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 8, 32>, s4, global> : wmma_load_b_col<shape<8, 8, 32>, s4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
@@ -468,10 +456,7 @@ struct wmma_load_b_col<shape<8, 8, 32>, s4, global> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 32>, s4, shared> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s4, uint32_t, 1, 8, layout::wmma_m8n8k32_b_b4_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 8, 32>, s4, shared> : wmma_load_b_col<shape<8, 8, 32>, s4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
@@ -494,10 +479,7 @@ struct wmma_load_b_col<shape<8, 8, 32>, s4, shared> {
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 32>, s4, shared_cta> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using r = fragment<s4, uint32_t, 1, 8, layout::wmma_m8n8k32_b_b4_observed_sm_90>;
-
+struct wmma_load_b_col<shape<8, 8, 32>, s4, shared_cta> : wmma_load_b_col<shape<8, 8, 32>, s4> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)

@@ -704,10 +704,7 @@ struct wmma_load_a_row<shape<16, 16, 8>, tf32> {
 };
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 8>, tf32, global> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-
+struct wmma_load_a_row<shape<16, 16, 8>, tf32, global> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -720,10 +717,7 @@ struct wmma_load_a_row<shape<16, 16, 8>, tf32, global> {
 };
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-
+struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -746,10 +740,7 @@ struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared> {
 };
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-
+struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -772,10 +763,7 @@ struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared_cta> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 8>, tf32> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 8>, tf32> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -788,10 +776,7 @@ struct wmma_load_a_col<shape<16, 16, 8>, tf32> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 8>, tf32, global> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 8>, tf32, global> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -804,10 +789,7 @@ struct wmma_load_a_col<shape<16, 16, 8>, tf32, global> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -830,10 +812,7 @@ struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared> {
 };
 
 template <>
-struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-
+struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -872,10 +851,7 @@ struct wmma_load_b_row<shape<16, 16, 8>, tf32> {
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 8>, tf32, global> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-
+struct wmma_load_b_row<shape<16, 16, 8>, tf32, global> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -888,10 +864,7 @@ struct wmma_load_b_row<shape<16, 16, 8>, tf32, global> {
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-
+struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -914,10 +887,7 @@ struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared> {
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-
+struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -940,10 +910,7 @@ struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared_cta> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 8>, tf32> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 8>, tf32> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -956,10 +923,7 @@ struct wmma_load_b_col<shape<16, 16, 8>, tf32> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 8>, tf32, global> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 8>, tf32, global> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
@@ -972,10 +936,7 @@ struct wmma_load_b_col<shape<16, 16, 8>, tf32, global> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
@@ -998,10 +959,7 @@ struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared> {
 };
 
 template <>
-struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared_cta> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-
+struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)

@@ -84,13 +84,7 @@ struct wmma_mma_row_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<16, 16, 8>, f32, tf32, tf32, f32> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  using a = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  using b = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<16, 16, 8>, f32, tf32, tf32, f32> : wmma_mma_row_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
@@ -98,13 +92,7 @@ struct wmma_mma_row_col<shape<16, 16, 8>, f32, tf32, tf32, f32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  using a = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  using b = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<16, 16, 8>, f32, tf32, tf32, f32> : wmma_mma_row_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
@@ -112,13 +100,7 @@ struct wmma_mma_col_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<16, 16, 8>, f32, tf32, tf32, f32> {
-  static constexpr int m = 16, n = 16, k = 8;
-  using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-  using a = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
-  using b = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
-  using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<16, 16, 8>, f32, tf32, tf32, f32> : wmma_mma_row_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])

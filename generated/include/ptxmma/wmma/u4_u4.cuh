@@ -54,13 +54,7 @@ struct wmma_mma_row_col<shape<8, 8, 32>, s32, u4, u4, s32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 8, 32>, s32, u4, u4, s32, satfinite> {
-  static constexpr int m = 8, n = 8, k = 32;
-  using d = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-  using a = fragment<u4, uint32_t, 1, 8, layout::wmma_m8n8k32_a_b4_observed_sm_90>;
-  using b = fragment<u4, uint32_t, 1, 8, layout::wmma_m8n8k32_b_b4_observed_sm_90>;
-  using c = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 8, 32>, s32, u4, u4, s32, satfinite> : wmma_mma_row_col<shape<8, 8, 32>, s32, u4, u4, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])

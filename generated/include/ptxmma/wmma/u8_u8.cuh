@@ -392,13 +392,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32> {
 };
 
 template <>
-struct wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
@@ -406,13 +400,7 @@ struct wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
@@ -420,13 +408,7 @@ struct wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
@@ -434,13 +416,7 @@ struct wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<16, 16, 16>, s32, u8, u8, s32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<16, 16, 16>, s32, u8, u8, s32> : wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
@@ -448,13 +424,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, s32, u8, u8, s32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 32, 16>, s32, u8, u8, s32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 32, 16>, s32, u8, u8, s32> : wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
@@ -462,13 +432,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, s32, u8, u8, s32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<32, 8, 16>, s32, u8, u8, s32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<32, 8, 16>, s32, u8, u8, s32> : wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
@@ -476,13 +440,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, s32, u8, u8, s32> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
@@ -490,13 +448,7 @@ struct wmma_mma_row_col<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
@@ -504,13 +456,7 @@ struct wmma_mma_row_col<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_row_col<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_row_col<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
@@ -518,13 +464,7 @@ struct wmma_mma_row_col<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<16, 16, 16>, s32, u8, u8, s32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<16, 16, 16>, s32, u8, u8, s32> : wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
@@ -532,13 +472,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, s32, u8, u8, s32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 32, 16>, s32, u8, u8, s32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 32, 16>, s32, u8, u8, s32> : wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
@@ -546,13 +480,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, s32, u8, u8, s32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<32, 8, 16>, s32, u8, u8, s32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<32, 8, 16>, s32, u8, u8, s32> : wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
@@ -560,13 +488,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, s32, u8, u8, s32> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
@@ -574,13 +496,7 @@ struct wmma_mma_col_row<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
@@ -588,13 +504,7 @@ struct wmma_mma_col_row<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_col_row<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_row<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
@@ -602,13 +512,7 @@ struct wmma_mma_col_row<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<16, 16, 16>, s32, u8, u8, s32> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<16, 16, 16>, s32, u8, u8, s32> : wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
@@ -616,13 +520,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, s32, u8, u8, s32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 32, 16>, s32, u8, u8, s32> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 32, 16>, s32, u8, u8, s32> : wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
@@ -630,13 +528,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, s32, u8, u8, s32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<32, 8, 16>, s32, u8, u8, s32> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<32, 8, 16>, s32, u8, u8, s32> : wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
@@ -644,13 +536,7 @@ struct wmma_mma_col_col<shape<32, 8, 16>, s32, u8, u8, s32> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 16, n = 16, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<16, 16, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
@@ -658,13 +544,7 @@ struct wmma_mma_col_col<shape<16, 16, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 8, n = 32, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<8, 32, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
@@ -672,13 +552,7 @@ struct wmma_mma_col_col<shape<8, 32, 16>, s32, u8, u8, s32, satfinite> {
 };
 
 template <>
-struct wmma_mma_col_col<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> {
-  static constexpr int m = 32, n = 8, k = 16;
-  using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-  using a = fragment<u8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
-  using b = fragment<u8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
-  using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
-
+struct wmma_mma_col_col<shape<32, 8, 16>, s32, u8, u8, s32, satfinite> : wmma_mma_row_row<shape<32, 8, 16>, s32, u8, u8, s32> {
   // d, a, b, c
   template <class Use = void>
   static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])

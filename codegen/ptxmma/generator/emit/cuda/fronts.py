@@ -67,6 +67,7 @@ class Front(NamedTuple):
         extents: sizes by name, as C++.
         ranges: the legal values of the extent that ranges, in words; empty where none does.
         check: condition on it.
+        base: the specialisation above it with the same extents, operands and tiles, which it inherits; empty where it has its own.
         operands: member types by name.
         tiles: the matrices in shared memory.
         calls: the member functions.
@@ -80,10 +81,16 @@ class Front(NamedTuple):
     extents: dict[str, str]
     ranges: str
     check: str
+    base: str
     operands: dict[str, str]
     tiles: list[Tile]
     calls: list[Call]
     cases: list[tuple[int, str]]
+
+    @property
+    def spelling(self) -> str:
+        """``"wgmma<shape<64, columns, 16>, f32, bf16, bf16>"``."""
+        return f"{self.name}<{', '.join((self.shape, *self.arguments))}>"
 
 
 class Fronts:
@@ -93,7 +100,7 @@ class Fronts:
         self._spec, self._functions = spec, functions
 
     def of(self, members: Iterable[Instruction], *, implied: bool) -> Iterator[Front]:
-        """The specialisations for some instructions: one for all that differ in n alone, where n ranges over many.
+        """The specialisations for the instructions of a header: one for all that differ in n alone, where n ranges over many.
 
         ``implied`` says that the depth follows from what else the front names, as ``depth_follows`` finds out for the family.
         """
@@ -103,8 +110,12 @@ class Fronts:
             others = [variant.facts.get(name) for name in variant.instruction.qualifiers if name != variant.instruction.shape]
             key = (variant.facts["name"], variant.shape_label, *others)
             groups.setdefault(key, []).append(instruction)
+        first: dict[tuple[object, ...], str] = {}
         for variants in groups.values():
-            yield self._front(variants, implied=implied)
+            front = self._front(variants, implied=implied)
+            parts = (*front.extents.items(), *front.operands.items(), *front.tiles)
+            base = first.setdefault(parts, front.spelling)
+            yield front if front.check or base == front.spelling else front._replace(base=base)
 
     def _front(self, variants: Sequence[Instruction], *, implied: bool) -> Front:
         first = variants[0]
@@ -136,6 +147,7 @@ class Fronts:
                 f"({_RANGING} >= {span.first} && {_RANGING} <= {span.last} && ({_RANGING} - {span.first}) % {span.step} == 0)"
                 for span in spans
             ),
+            base="",
             operands=operands,
             tiles=sorted(set(self._tiles(first))),
             calls=list({call.parameters: call for call in calls}.values()),
