@@ -332,7 +332,7 @@ def test_legal_fields_agree_with_the_spec(catalog: Catalog, cc: str, core: Path,
     lines: dict[str, None] = {}
     ordered = {instruction.family for instruction in catalog.all() if "::ordered_metadata" in instruction.canonical}
     for instruction in catalog.all():
-        if not instruction.sparse:
+        if not instruction.variant.instruction.metadata:
             continue
         pattern = instruction.metadata.granularity
         stem = c_text.macro(f"ptxmma_{instruction.family}_{pattern.name}_{instruction.qualifiers['atype']}")
@@ -352,7 +352,7 @@ def test_legal_fields_agree_with_the_spec(catalog: Catalog, cc: str, core: Path,
 
 
 def test_the_validity_function_reads_its_mask(catalog: Catalog, library: Library) -> None:
-    for family in {entry.family for entry in catalog.database.spec.instructions if entry.sparse}:
+    for family in {entry.family for entry in catalog.database.spec.instructions if entry.metadata}:
         name = f"ptxmma_{c_text.identifier(family)}_legal"
         assert [library.call(name, 0b1010, field) for field in range(5)] == [0, 1, 0, 1, 0]
 

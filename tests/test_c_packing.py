@@ -270,7 +270,7 @@ def test_impossible_tiles_are_refused(library: ctypes.CDLL, functions: list[Func
 @pytest.fixture(scope="module")
 def sparse(catalog: Catalog) -> list[Instruction]:
     """An instruction for each metadata layout."""
-    by_layout = {instruction.metadata.layout.name: instruction for instruction in catalog.all() if instruction.sparse}
+    by_layout = {instruction.metadata.layout.name: instruction for instruction in catalog.all() if instruction.variant.instruction.metadata}
     assert len(by_layout) == sum(layout.kind == "metadata" for layout in catalog.database.layouts)
     return list(by_layout.values())
 

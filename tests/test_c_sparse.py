@@ -66,7 +66,7 @@ def library(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def kinds(catalog: Catalog) -> list[Kind]:
     by_type = {}
     for instruction in catalog.all():
-        if instruction.sparse:
+        if instruction.variant.instruction.metadata:
             element = next(entry for entry in catalog.database.spec.types.elements if entry.name == instruction.qualifiers["atype"])
             kind = Kind(instruction.metadata.granularity, element)
             by_type[kind.name] = kind

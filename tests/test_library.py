@@ -235,7 +235,7 @@ def _addresses(known: Catalog, *families: str) -> Iterator[Operand]:
 
 
 def test_metadata_round_trips(everything: list[Instruction]) -> None:
-    for instruction in {layout.metadata.layout.name: layout for layout in everything if layout.sparse}.values():
+    for instruction in {layout.metadata.layout.name: layout for layout in everything if layout.variant.instruction.metadata}.values():
         metadata = instruction.metadata
         for selector in range(metadata.selectors):
             fields = {

@@ -88,7 +88,9 @@ def test_fragments_equal_the_model(catalog: Catalog, functions: Functions) -> No
 
 
 def test_metadata_equals_the_model(catalog: Catalog, functions: Functions) -> None:
-    by_layout = {instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.sparse}
+    by_layout = {
+        instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.variant.instruction.metadata
+    }
     assert sorted(by_layout) == sorted(layout.name for layout in _layouts(catalog, "metadata"))
     for name, metadata in by_layout.items():
         points = _points({key: metadata.layout.map.inputs[key] for key in ("row", "chunk", "selector")})
@@ -113,7 +115,7 @@ def test_scales_equal_the_model(catalog: Catalog, functions: Functions) -> None:
 def test_chunks_and_windows_equal_the_model(catalog: Catalog, functions: Functions) -> None:
     seen = set()
     for instruction in catalog.all():
-        operand = instruction.operand("a") if instruction.sparse else None
+        operand = instruction.operand("a") if instruction.variant.instruction.metadata else None
         if operand is None or operand.layout is None or operand.layout.name in seen:
             continue
         seen.add(operand.layout.name)

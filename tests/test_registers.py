@@ -174,7 +174,7 @@ def test_addresses_are_not_packed() -> None:
 
 def test_registers_have_the_type_of_the_wrappers() -> None:
     dtypes = {operand.register_types[0]: operand.pack(_random(operand, _tile(operand))).dtype.name for operand in _OPERANDS}
-    assert dtypes == {"b32": "uint32", "f32": "float32", "s32": "int32", "f64": "float64"}
+    assert dtypes == {"b32": "uint32", "u32": "uint32", "f32": "float32", "s32": "int32", "f64": "float64"}
 
 
 _BY_LAYOUT = {name: list(same) for name, same in itertools.groupby(sorted(_OPERANDS, key=_layout), _layout)}

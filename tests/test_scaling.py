@@ -400,7 +400,9 @@ def test_torch_tensors_share_the_rules(formats: dict[str, Format]) -> None:
 
 @pytest.fixture(scope="module")
 def scaled(catalog: Catalog) -> list[Instruction]:
-    scaled_ones = [instruction for instruction in catalog.all() if instruction.qualifiers.get("scale_vec")]
+    scaled_ones = [
+        instruction for instruction in catalog.all() if instruction.qualifiers.get("scale_vec") and instruction.qualifiers.get("stype")
+    ]
     assert {instruction.sparse for instruction in scaled_ones} == {False, True}
     return scaled_ones
 
