@@ -65,6 +65,32 @@ def test_groups_of_types() -> None:
     assert (wrong.exit_code, "unknown element type 'fp7'; closest: fp" in wrong.output) == (2, True)
 
 
+def test_types_that_a_descriptor_chooses(catalog: Catalog) -> None:
+    legal = _spellings(_list("--family", "tcgen05.mma", "--type", "bf16", "--target", "B200", "--all"))
+    every = _spellings(_list("--family", "tcgen05.mma", "--target", "B200", "--all"))
+    for opcode in every:
+        takes = True
+        try:
+            catalog.find(opcode).resolved(m=128, n=128, atype="bf16", btype="bf16", dtype="f32")
+        except ValueError:
+            takes = False
+        assert (opcode in legal) == takes, opcode
+    assert {each.canonical for each in instructions(family="tcgen05.mma", target="sm_100a", atype="bf16")} == legal
+    assert "no instruction passes" in _invoke("--family", "tcgen05.mma", "--type", "f64").output
+    scales = _spellings(_list("--family", "tcgen05.mma", "--type", "ue4m3"))
+    assert scales
+    assert all("mxf4nvf4" in each for each in scales)
+
+
+def test_shapes_that_a_descriptor_chooses_are_asked_of_show() -> None:
+    opcode = "tcgen05.mma.cta_group::1.kind::f16"
+    for shape in ("m64n64k16", "m128n256k16"):  # of another family, and of none
+        result = _invoke("--family", "tcgen05.mma", "--shape", shape, "--type", "bf16")
+        assert f"{opcode} does not state its shape: ask ptxmma show {opcode} --m 128 --n 256 --atype TYPE" in result.output
+        assert "does not state" not in _invoke("--family", "mma", "--shape", shape).output
+    assert "does not state" not in _invoke("--family", "tcgen", "--shape", "m64n64k16").output
+
+
 def test_formats_in_memory_are_types() -> None:
     rows = _list("--family", "ldmatrix", "--type", "b8x16")
     assert {row["types"] for row in rows} == {"b8x16 b6x16_p32", "b8x16 b4x16_p64"}
@@ -112,7 +138,7 @@ def test_type_shape_and_sparsity(catalog: Catalog) -> None:
     assert not dense & sparse
     assert "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in dense
     # of any operand: scale factors and accumulators too
-    assert all("ue4m3" in row["types"] for row in _list("--type", "ue4m3"))
+    assert all("ue4m3" in row["types"] for row in _list("--type", "ue4m3") if row["types"])
     assert len(_list("--type", "f16")) > len(list(instructions(atype="f16", family="mma")))
 
 

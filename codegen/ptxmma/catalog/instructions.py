@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import msgspec
 
 from ptxmma.arguments import shortened
+from ptxmma.catalog import resolution
 from ptxmma.catalog.instruction_facts import Hints, Instruction, Missing, OperandForm
 from ptxmma.catalog.operands import multiplicands
 from ptxmma.catalog.spellings import Spellings, takes, without_hints
@@ -197,8 +198,9 @@ def instructions(
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
     one.  A target may have the name of a GPU: see :func:`ptxmma.catalog.target_names.target_named`.  ``family`` names a page of the
     reference: ``mma.sp``.  ``atype`` is the type of A, ``element`` that of any operand; ``fp8``, ``fp4``, ``int8`` … name all
-    types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.  ``documented`` selects those that the manual has, or
-    lacks.  ``pattern`` is a part of the spelling, in which ``*`` is anything: ``"m16n8k*.e4m3"``.
+    types of that many bits.  A type that a descriptor may choose, as for ``tcgen05.mma``, counts.  ``shape`` is ``m16n8k16``, or
+    ``m64nNk16`` for every N.  ``documented`` selects those that the manual has, or lacks.  ``pattern`` is a part of the spelling, in
+    which ``*`` is anything: ``"m16n8k*.e4m3"``.
 
     Raises:
         ValueError: an unknown family, target, version, type or shape; the message names the closest.
@@ -224,10 +226,16 @@ def _shapes(instruction: Instruction) -> tuple[str, ...]:
     return instruction.variant.shape, instruction.variant.shape_label
 
 
-def _type_of_a(instruction: Instruction) -> str:
-    """The element type of the first matrix that it multiplies; ``""`` for other operations."""
+def _types_of_a(instruction: Instruction) -> Collection[str]:
+    """The element type of the first matrix that it multiplies, or those that a descriptor may choose; empty for other operations."""
     names = multiplicands(instruction.variant.instruction) if instruction.operation == "multiply" else ()
-    return instruction.matrix_types[names[0]] if names else ""
+    chosen = resolution.types(instruction.database.spec, instruction.variant)
+    return [instruction.matrix_types[names[0]]] if names else chosen.get("atype", ())
+
+
+def _types(instruction: Instruction) -> set[str]:
+    """The element types that it states, or that a descriptor may choose."""
+    return set(instruction.qualifiers.values()).union(*resolution.types(instruction.database.spec, instruction.variant).values())
 
 
 def _passing(
@@ -241,9 +249,9 @@ def _passing(
     sparse: bool | None,
 ) -> Iterator[Instruction]:
     for instruction in in_database.all(lambda entry: family in (None, entry.family) and sparse in (None, entry.sparse)):
-        if atype is not None and atype != _type_of_a(instruction):
+        if atype is not None and atype not in _types_of_a(instruction):
             continue
-        if elements is not None and not any(value in elements for value in instruction.qualifiers.values()):
+        if elements is not None and _types(instruction).isdisjoint(elements):
             continue
         if shape is not None and shape not in _shapes(instruction):
             continue

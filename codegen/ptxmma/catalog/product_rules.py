@@ -161,10 +161,14 @@ def _scale(rows: Sequence[ProductScale], opcode: str, given: Mapping[str, str | 
 
 def unstated(rules: TensorProducts, facts: Facts) -> list[str]:
     """The arguments that have more than one legal value for an opcode, in the order in which they are usually given."""
-    rows, open_ = _matching(rules.types, facts), ["m", "n"]
-    open_ += [name for name in TYPES if len({value for row in rows for value in getattr(row, name)}) > 1]
-    scales = {name for row in _matching(rules.scales, facts) for name in row.stype}
-    return open_ + ["stype"] * (len(scales) > 1)
+    return ["m", "n", *(name for name, values in types(rules, facts).items() if len(values) > 1)]
+
+
+def types(rules: TensorProducts, facts: Facts) -> dict[str, set[str]]:
+    """The legal values of each argument of an opcode that is a type: of D, A, B and the scale factors."""
+    rows, scales = _matching(rules.types, facts), _matching(rules.scales, facts)
+    legal = {name: {value for row in rows for value in getattr(row, name)} for name in TYPES}
+    return legal | {"stype": {value for row in scales for value in row.stype}}
 
 
 def every(rules: TensorProducts, facts: Facts) -> Iterable[Choice]:

@@ -61,6 +61,13 @@ def unstated(spec: Spec, opcode: Variant) -> list[str]:
     return product_rules.unstated(spec.tensor_products, opcode.facts) if spec.tensor_products is not None else []
 
 
+def types(spec: Spec, opcode: Variant) -> dict[str, set[str]]:
+    """The types that an opcode leaves open, by argument; empty where it states them itself."""
+    if opcode.instruction.operation != OPERATION or spec.tensor_products is None:
+        return {}
+    return product_rules.types(spec.tensor_products, opcode.facts)
+
+
 def every(spec: Spec, opcode: Variant) -> Iterator[Product]:
     """Every legal product of an opcode."""
     if spec.tensor_products is not None:
