@@ -16,7 +16,7 @@ import ptxmma
 from ptxmma import paths
 from ptxmma.catalog import digest, evidence, witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Answer, Assembled, Compared, Executed, Run, Tool, Witness
+from ptxmma.catalog.witnesses import Answer, Assembled, Compared, Executed, Laid, Run, Tool, Witness
 from ptxmma.cli import main
 from ptxmma.generator import pipeline, proven
 from ptxmma.model.bitmap import BitMap
@@ -24,6 +24,7 @@ from ptxmma.model.bitmap import BitMap
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _MMA_SP = "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+_TENSOR = "tcgen05.mma.cta_group::1.kind::f16"
 _SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 _TOY = "toy.sync.aligned.m16n8k16.f32.f16.f16.f32.happy"
 
@@ -225,6 +226,20 @@ def test_show_lists_the_evidence_of_an_instruction() -> None:
     later = ptxmma.instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32").evidence
     assert later.assembled
     assert later.status == "not executed"
+
+
+def test_show_lists_the_evidence_of_layouts_in_tensor_memory() -> None:
+    lines = {line.layout: line for line in Witness(paths.SPEC / "evidence" / "tensor_memory.jsonl").of(Laid)}
+    types = ["--atype", "bf16", "--btype", "bf16", "--dtype", "f32"]
+    shown = CliRunner().invoke(main, ["show", _TENSOR, "--m", "64", "--n", "64", *types])
+    assert shown.exit_code == 0, shown.output
+    for operand, layout in (("d-tmem", "layout_f"), ("a-tmem", "a_half")):
+        agreeing = ", ".join(f"{len(definitions)} definitions of {peer}" for peer, definitions in lines[layout].agree.items())
+        assert f"{operand} in tensor memory ({layout}): the same layout in {agreeing}\n" in shown.output
+    (other,) = lines["a_half"].differ
+    assert f"a-tmem in tensor memory (a_half): another layout in {other}\n" in shown.output
+    assert "in tensor memory (" not in CliRunner().invoke(main, ["show", _TENSOR]).output  # nothing is known to lie anywhere
+    assert "in tensor memory (" not in CliRunner().invoke(main, ["show", _MMA]).output
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/index.rst", "docs/verify.rst"])

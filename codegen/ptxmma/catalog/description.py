@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.catalog import cplusplus, throughput
+from ptxmma.catalog import cplusplus, evidence, throughput
 from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
-from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands import Operand, TensorOperand
 from ptxmma.model import Layout
 
 #: Fields of the spec's entries that select instructions; the description of one instruction leaves them out.
@@ -170,7 +170,22 @@ def _evidence(instruction: Instruction) -> dict[str, Any]:
         "peers": list(proof.peers),
         "differing": list(proof.differing),
         "stale": list(proof.stale),
+        "tensor_layouts": _tensor_layouts(instruction),
     }
+
+
+def _tensor_layouts(instruction: Instruction) -> list[dict[str, Any]]:
+    """What other projects say of the layouts of its operands in tensor memory, each layout once."""
+    users: dict[str, list[str]] = {}
+    for operand in _operands(instruction):
+        if isinstance(operand, TensorOperand) and operand.tensor is not None:
+            users.setdefault(operand.tensor.layout.name, []).append(operand.name)
+    summary = evidence.of(instruction.database)
+    proofs = ((name, operands, summary.of_layout(name)) for name, operands in users.items())
+    return [
+        {"name": name, "operands": operands, **{of: msgspec.to_builtins(getattr(proof, of)) for of in ("agreeing", "differing", "stale")}}
+        for name, operands, proof in proofs
+    ]
 
 
 def _cplusplus(instruction: Instruction) -> dict[str, Any]:

@@ -254,9 +254,19 @@ def _evidence(answer: Answer) -> list[str]:
         lines.append("not executed: no recorded run on a chip has it")
     lines += [f"the same layouts in CuTe: {atom}" for atom in proof["peers"]]
     lines += [f"other layouts in CuTe: {atom}" for atom in proof["differing"]]
+    lines += [line for layout in proof["tensor_layouts"] for line in _tensor_layout(layout)]
     if not proof["assembled"]:
         lines.append("not assembled: no recorded answer of an assembler accepts it")
     return lines + [f"outdated: a fact has changed since the answer of {witness}" for witness in proof["stale"]]
+
+
+def _tensor_layout(said: Answer) -> list[str]:
+    """Which definitions of other projects lay operands in tensor memory out in the same way, and which do not."""
+    subject = f"{', '.join(said['operands'])} in tensor memory ({said['name']})"
+    agreeing = ", ".join(f"{count} definition{'s' * (count > 1)} of {peer}" for peer, count in said["agreeing"].items())
+    lines = [f"{subject}: the same layout in {agreeing}" if agreeing else f"{subject}: not compared with another project"]
+    lines += [f"{subject}: another layout in {definition}" for definition in said["differing"]]
+    return lines + [f"outdated: a fact has changed since the answer about {subject}"] * bool(said["stale"])
 
 
 def _span(releases: list[str]) -> str:

@@ -15,8 +15,14 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         families.setdefault(instruction.family, []).append(instruction)
     rows = [_row(catalog, f"`{family}`", instructions, family) for family, instructions in families.items()]
     rows.append(_row(catalog, "all", [instruction for instructions in families.values() for instruction in instructions], ""))
-    head = "| family | PTX instructions | variants | of them undocumented | operand forms | layouts |\n|---|--:|--:|--:|--:|--:|\n"
-    yield Output("README.md", head + "".join(rows), section="coverage")
+    head = (
+        "| family | PTX instructions | variants | of them undocumented | operand forms | layouts of threads |\n|---|--:|--:|--:|--:|--:|\n"
+    )
+    memory = catalog.database.spec.tensor_memory
+    apart = (
+        f"\nLayouts of threads are registers and addresses. Tensor memory has {len(memory.layouts)} layouts of its own.\n" if memory else ""
+    )
+    yield Output("README.md", head + "".join(rows) + apart, section="coverage")
 
 
 def _row(catalog: Catalog, title: str, instructions: list[Instruction], family: str) -> str:
