@@ -104,6 +104,20 @@ def test_targets_have_values_of_their_own() -> None:
     assert not codec("instruction", kind="mxf4").mistakes(sparse["sm_107a"])
 
 
+@pytest.mark.parametrize(
+    ("describes", "arguments", "message"),
+    [
+        ("instruction", {"kind": "f16", "target": "sm_90a"}, "sm_90a has no instruction of tcgen05 with kind::f16; .*: sm_100f, sm_100a, "),
+        ("instruction", {"kind": "i8", "target": "sm_103a"}, "with kind::i8; targets that have one: sm_100a, sm_101a, sm_110a$"),
+        ("matrix", {"family": "wgmma", "target": "B200"}, "sm_100a has no instruction of wgmma; targets that have one: sm_90a$"),
+        ("columns", {"target": "sm_90a"}, "sm_90a has no instruction of tcgen05"),
+    ],
+)
+def test_targets_without_a_reader_have_no_descriptor(describes: str, arguments: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        codec(describes, **arguments)
+
+
 def test_mistakes_name_the_field_and_the_bits() -> None:
     wrong = codec("instruction", kind="f16").mistakes(0x8400490 | 1 << 3 | 1 << 6 | 4 << 7 | 1 << 23)
     assert [(each.field, each.text) for each in wrong] == [

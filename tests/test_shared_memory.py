@@ -434,6 +434,24 @@ def test_layouts_that_cannot_be(arguments: dict[str, Any], message: str) -> None
         SharedLayout(**usual | arguments)
 
 
+@pytest.mark.parametrize("element", ["e2m1", "e2m3", "e3m2"])
+@pytest.mark.parametrize(("kind", "more"), [("f8f6f4", {"dtype": "f32"}), ("mxf8f6f4.block_scale", {})])
+def test_narrow_types_that_tcgen05_pads_have_no_layout(element: str, kind: str, more: dict[str, Any]) -> None:
+    instruction = ptxmma.instruction(f"tcgen05.mma.cta_group::1.kind::{kind}", m=128, n=8, atype=element, btype="e4m3", **more)
+    with pytest.raises(ValueError, match=f"reads {element} padded from shared memory, 16 elements in each 16 bytes: there is no layout"):
+        shared_memory.of(instruction, "a", "128B", k=256)
+    assert shared_memory.of(instruction, "b", "128B", k=256).element.name == "e4m3"
+
+
+def test_packed_e2m1_is_for_kinds_without_padding() -> None:
+    instruction = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=8)
+    assert shared_memory.of(instruction, "a", "128B", k=256).size == 128 * 256 // 2
+    with pytest.raises(ValueError, match=r"tcgen05 reads e3m2 padded .*: there is no layout for that here; K-major there are: f16, bf16"):
+        SharedLayout("e3m2", "K", "128B", 64, 128, family="tcgen05")
+    with pytest.raises(ValueError, match="the instructions of tcgen05 have no f64; they read K-major: f16, bf16"):
+        SharedLayout("f64", "K", "128B", 64, 128, family="tcgen05")
+
+
 def test_matrices_and_images_that_do_not_fit() -> None:
     layout = SharedLayout("f16", "K", "128B", 16, 64)
     with pytest.raises(ValueError, match=r"shape \(64, 16\); this layout takes \(\.\.\., 16, 64\)"):

@@ -102,6 +102,23 @@ def test_steps_along_k_go_on_in_the_same_cells() -> None:
     assert [tensor_scales.step(128, 3, step) for step in (1, 2, 3)] == [Step(0, 3), Step(4, 2), Step(8, 1)]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"number": -1}, ValueError, "number = -1 is out of range: steps count from 0 on"),
+        ({"number": 1.5}, TypeError, "number must be one integer, not float"),
+        ({"factors": 5}, ValueError, "factors = 5: no instruction reads so many for a line; allowed: 1, 2, 3, 4, 6$"),
+        ({"factors": 0}, ValueError, "factors = 0: no instruction reads so many"),
+        ({"lines": 0}, ValueError, r"lines = 0 is out of range: 1\.\.256"),
+        ({"lines": 257}, ValueError, r"lines = 257 is out of range: 1\.\.256"),
+    ],
+)
+def test_steps_that_no_instruction_takes_are_refused(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    usual: dict[str, Any] = {"lines": 128, "factors": 1, "number": 0}
+    with pytest.raises(error, match=message):
+        tensor_scales.step(**usual | arguments)
+
+
 def test_scale_factors_that_do_not_fit_are_refused() -> None:
     for wrong in (np.zeros((300, 4), np.uint8), np.zeros((4, 4), np.uint16), np.zeros(4, np.uint8)):
         with pytest.raises(ValueError, match="it takes \\(rows, blocks\\) of 8 bits, 1 to 256 rows"):

@@ -112,6 +112,36 @@ def test_a_resolved_product_has_an_instruction_descriptor() -> None:
         descriptors.of_product(ptxmma.instruction(_ONE))
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"), [({"n": 264}, "n = 256"), ({"dtype": "f16"}, "dtype = f32"), ({"m": 64}, "m = 128"), ({"sparse": 1}, "sparse = 0")]
+)
+def test_a_product_says_its_own_fields_alone(fields: dict[str, Any], said: str) -> None:
+    product = ptxmma.instruction(_ONE, m=128, n=256, **_BF16)
+    with pytest.raises(TypeError, match=f"the product already says {said}; leave out {next(iter(fields))}"):
+        descriptors.of_product(product, **fields)
+
+
+def test_only_an_instruction_has_the_descriptor_of_a_product() -> None:
+    text: Any = _ONE
+    with pytest.raises(TypeError, match=r"must be a tcgen05\.mma from ptxmma\.instruction, not str"):
+        descriptors.of_product(text)
+
+
+@pytest.mark.parametrize(("name", "value"), [("m", 128.5), ("m", "abc"), ("n", [128]), ("n", 64.0), ("k", 16.0), ("k", "16")])
+def test_sizes_of_products_are_integers(name: str, value: Any) -> None:
+    arguments: dict[str, Any] = {"m": 128, "n": 64, **_BF16, name: value}
+    with pytest.raises(TypeError, match=f"{name} must be one integer, not {type(value).__name__}"):
+        ptxmma.instruction(_ONE, **arguments)
+
+
+@pytest.mark.parametrize("base", [-1, 128 << 16])
+def test_places_are_added_to_addresses_alone(base: int) -> None:
+    place = ptxmma.instruction(_ONE, m=128, n=256, **_BF16).operand("d-tmem").locate(37, 200)
+    assert place.address(64) == 37 << 16 | 264
+    with pytest.raises(ValueError, match=r"base = .* is out of range: 0\.\.8388607"):
+        place.address(base)
+
+
 def test_the_descriptor_of_every_legal_product_is_legal(catalog: Catalog) -> None:
     """The rules of products and the values of descriptors are stated apart; of the many legal N those at the ends are asked."""
     encoded = 0

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from ptxmma.arguments import integer
 from ptxmma.catalog.descriptor_bits import FieldValue, Mistake, Value, bits_text, ones, placed, spare, taken, width_of
+from ptxmma.catalog.descriptor_readers import check_target, reads
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.catalog.target_names import target_named
@@ -245,7 +246,7 @@ def codec(describes: str, family: str = "tcgen05", *, kind: str = "", target: st
         database: where the facts come from; the packaged database by default.
 
     Raises:
-        ValueError: the family has no such descriptor, an unknown kind or target.
+        ValueError: the family has no such descriptor, an unknown kind or target, or a target without instructions that read it.
     """
     spec = catalog(database).database.spec
     formats = [each for each in spec.descriptors if each.describes == describes and reads(family, each.family)]
@@ -265,14 +266,11 @@ def codec(describes: str, family: str = "tcgen05", *, kind: str = "", target: st
     memo, named = catalog(database).database.memo, target_named(spec, target) if target else None
     key = ("codec", chosen.name, spelled, named)
     if key not in memo:
+        if named:
+            check_target(chosen, spelled, named, database)
         memo[key] = Codec(spec, chosen, spelled, named)
     made: Codec = memo[key]
     return made
-
-
-def reads(family: str, of: str) -> bool:
-    """Whether what is said of the families ``of``, which all begin so, holds for a family: of ``"tcgen05"`` for ``"tcgen05.mma"``."""
-    return f"{family}.".startswith(f"{of}.")
 
 
 def instruction_descriptor(kind: str, *, target: str | None = None, database: DatabaseLike = None, **fields: Value) -> int:

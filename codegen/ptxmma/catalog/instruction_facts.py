@@ -126,6 +126,7 @@ class Instruction:
 
         Raises:
             IllegalProductError: an argument is missing, illegal, or not for this instruction; the message lists what is legal.
+            TypeError: ``m``, ``n`` or ``k`` is not an integer.
         """
         return Instruction(self.database, resolution.resolve(self.database.spec, self.variant, arguments), self._hints)
 

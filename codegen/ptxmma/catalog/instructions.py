@@ -170,7 +170,7 @@ def instruction(
         database: another than the packaged one.
 
     Raises:
-        TypeError: ``spelling`` is not a string.
+        TypeError: ``spelling`` is not a string, or ``m``, ``n`` or ``k`` is not an integer.
         UnknownInstruction: with the reason and the closest legal spellings.
         IllegalProductError: an argument is missing, illegal, or not for this instruction; a ``ValueError`` that lists what is legal.
     """

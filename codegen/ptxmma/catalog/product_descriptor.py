@@ -16,13 +16,16 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
 
     Raises:
         Missing: the instruction has no such descriptor, or does not state its shape and types.
-        TypeError, ValueError: a field that the kind does not have, or a value that is not legal.
+        TypeError: no instruction, a field that the product already says, such as ``n``, or one that the kind does not have.
+        ValueError: a value that is not legal.
 
     >>> import ptxmma
     >>> types = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
     >>> hex(of_product(ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256, **types)))
     '0x8400490'
     """
+    if not isinstance(instruction, Instruction):
+        raise TypeError(f"instruction must be a tcgen05.mma from ptxmma.instruction, not {type(instruction).__name__}")
     chosen = dict(instruction.variant.chosen)
     if not chosen:
         raise Missing(f"{instruction.canonical} does not state what its instruction descriptor says")
@@ -30,4 +33,8 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
     format = codec("instruction", kind=kind, database=instruction.database)
     own = {**chosen, "sparse": int(instruction.sparse), "scale_type": chosen.get("stype", "")}
     known = {field.name for field in format.parameters}
-    return format.encode(**({name: value for name, value in own.items() if name in known} | fields))
+    said = {name: value for name, value in own.items() if name in known}
+    if twice := [name for name in fields if name in own]:
+        values = ", ".join(f"{name} = {own[name]}" for name in twice)
+        raise TypeError(f"the product already says {values}; leave out {', '.join(twice)}, or take another product")
+    return format.encode(**said, **fields)

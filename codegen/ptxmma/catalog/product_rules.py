@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from ptxmma.arguments import integer
 from ptxmma.model import (
     Condition,
     Facts,
@@ -60,6 +61,7 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
 
     Raises:
         IllegalProductError: an argument is missing, or no rule allows it.
+        TypeError: ``m``, ``n`` or ``k`` is not an integer.
     """
     known = dict(facts)
     types = _types(_matching(rules.types, known), opcode, given)
@@ -108,11 +110,12 @@ def _depth(rows: Sequence[ProductDepth], opcode: str, given: Mapping[str, str | 
     """The depth that was asked for, or the usual one."""
     if "k" not in given and rows:
         return rows[0]
+    k = integer("k", given["k"]) if "k" in given else None
     for row in rows:
-        if row.k == given.get("k"):
+        if row.k == k:
             return row
     legal = ", ".join(f"{row.k} ({' or '.join(row.targets)})" if row.targets else str(row.k) for row in rows) or "none"
-    raise IllegalProductError(f"{opcode} with these types has no k = {given.get('k')}; legal: {legal}")
+    raise IllegalProductError(f"{opcode} with these types has no k = {k}; legal: {legal}")
 
 
 def _shape(rules: TensorProducts, facts: Facts, opcode: str, given: Mapping[str, str | int]) -> dict[str, int]:
@@ -121,7 +124,7 @@ def _shape(rules: TensorProducts, facts: Facts, opcode: str, given: Mapping[str,
     legal = "; ".join(f"m = {' or '.join(map(str, row.m))} with n = {ranges(row.n)}" for row in rows) or "none"
     if missing := [name for name in ("m", "n") if name not in given]:
         raise IllegalProductError(f"{opcode} does not state its shape; say {' and '.join(missing)} ({legal})")
-    m, n = int(given["m"]), int(given["n"])
+    m, n = integer("m", given["m"]), integer("n", given["n"])
     if not any(m in row.m and _among(n, row.n) for row in rows):
         raise IllegalProductError(f"{opcode} with k = {facts['k']} has no m = {m}, n = {n}; legal: {legal}")
     for row in _matching(rules.limits, {**facts, "m": m, "n": n}):

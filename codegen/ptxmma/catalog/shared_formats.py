@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ptxmma.catalog.descriptor_codec import reads
+from ptxmma.catalog.descriptor_readers import reads
 from ptxmma.model import DescriptorFormat, SharedMemory, Spec
 
 

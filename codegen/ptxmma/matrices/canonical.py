@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ptxmma.arguments import integer
-from ptxmma.catalog.descriptor_codec import Codec, codec, reads
+from ptxmma.catalog.descriptor_codec import Codec, codec
+from ptxmma.catalog.descriptor_readers import reads
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.model import CanonicalLayout, ElementType, Majorness, SharedMemory, Swizzle, formula
 
@@ -117,6 +118,12 @@ def element_of(
     if not any(name in entry.elements for entry in entries) and any(each.name == name for each in spec.types.elements):
         described = (each for each in spec.instructions if any(kind.kind == "descriptor" for kind in each.operand_kinds.values()))
         every = dict.fromkeys(each.family for each in described if reads(each.family, family))
+        products = spec.tensor_products.types if spec.tensor_products is not None and not every else ()
+        if any(name in (*row.atype, *row.btype) for row in products):
+            raise ValueError(
+                f"{family} reads {name} padded from shared memory, 16 elements in each 16 bytes: there is no layout for that here; "
+                f"{majorness}-major there are: {', '.join(types)}"
+            )
         whose = " and ".join(every) or f"the instructions of {family}"
         raise ValueError(f"{whose} have no {name}; they read {majorness}-major: {', '.join(types)}")
     if any(each.name == name for each in spec.types.elements):

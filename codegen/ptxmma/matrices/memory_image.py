@@ -41,7 +41,7 @@ class SharedLayout(Geometry):
     whose inner extent is the span write.
 
     Attributes:
-        element: the type of the elements.
+        element: the type of the elements; those of ``e2m1`` are packed, as ``kind::mxf4`` and ``kind::mxf4nvf4`` read them.
         majorness: ``"K"`` or ``"MN"``.
         swizzle: name of the swizzle mode.
         x: rows of A or columns of B.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ptxmma.arrays import elements
+from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.matrices.memory_image import SharedLayout
 from ptxmma.matrices.product_operands import described
@@ -32,6 +33,12 @@ class SharedOperand(SharedLayout):
         letter, chosen = next(((letter, each) for letter, each in matrices.items() if each.name == operand), ("", None))
         if chosen is None:
             raise Missing(f"{instruction.canonical} takes no descriptor of {operand!r}{'' if matrices else ', or states no shape'}")
+        around = layouts.container(instruction.database.spec, chosen.element.name, instruction.variant.facts)
+        if around is not None:
+            raise ValueError(
+                f"{instruction.canonical} reads {chosen.element.name} padded from shared memory, 16 elements in each 16 bytes: "
+                f"there is no layout for that here; packed elements are for kinds without padding, such as kind::mxf4"
+            )
         lines, depth = chosen.lines if x is None else x, chosen.depth if k is None else k
         self._turned = letter == "b"
         self.shape = (depth, lines) if self._turned else (lines, depth)
@@ -124,6 +131,6 @@ def of(
 
     Raises:
         Missing: the instruction takes no descriptor of that operand.
-        TypeError, ValueError: as :class:`SharedLayout`.
+        TypeError, ValueError: as :class:`SharedLayout`; also a type of 4 or 6 bits that the instruction reads with padding.
     """
     return SharedOperand(instruction, operand, majorness, swizzle, x, k, lbo=lbo, sbo=sbo, start=start, base_offset=base_offset)

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
 from ptxmma.catalog.descriptor_bits import ones, spare, width_of
-from ptxmma.catalog.descriptor_codec import Codec, reads
+from ptxmma.catalog.descriptor_codec import Codec
+from ptxmma.catalog.descriptor_readers import reads
 from ptxmma.catalog.instructions import Catalog, DatabaseLike, catalog
 from ptxmma.matrices.canonical import STRIDES, Canonical, canonical, majornesses, matrix_codec, memory_of, mode_of, readable
 from ptxmma.matrices.matrix_descriptor import Descriptor, base_offset

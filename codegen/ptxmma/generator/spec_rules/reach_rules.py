@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.descriptor_codec import reads
+from ptxmma.catalog.descriptor_readers import reads
 from ptxmma.catalog.operands import ROLES, matrix_types
 from ptxmma.catalog.resolution import OPERATION
 from ptxmma.catalog.variants import expand, representatives
