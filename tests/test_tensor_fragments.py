@@ -122,6 +122,52 @@ def test_what_does_not_fit_is_refused() -> None:
         opcode.through(ptxmma.instruction(_LOAD.format("32x32b.x4")))
 
 
+@pytest.mark.parametrize("transfer", ["ld.sync.aligned.32x32b.x8.pack::16b.b32", "st.sync.aligned.32x32b.x8.unpack::16b.b32"])
+def test_elements_wider_than_half_a_register_are_not_packed(transfer: str) -> None:
+    d = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64, **_TYPES).operand("d-tmem")
+    assert isinstance(d, ptxmma.TensorOperand)
+    with pytest.raises(ValueError, match=r"its elements have 32 bits; .* move the lower 16 bits of each column: take "):
+        d.through(ptxmma.instruction(f"tcgen05.{transfer}"))
+
+
+def test_only_an_instruction_moves_an_operand() -> None:
+    d = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64, **_TYPES).operand("d-tmem")
+    assert isinstance(d, ptxmma.TensorOperand)
+    text: Any = _LOAD.format("32x32b.x8")
+    with pytest.raises(TypeError, match=r"must be a tcgen05\.ld or tcgen05\.st from ptxmma\.instruction, not str"):
+        d.through(text)
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        (-3, r"base = -3 is out of range: 0\.\.8388607"),
+        (128 << 16, r"out of range: 0\.\.8388607"),
+        (321, r"base = 0x141: the operand takes 256 columns; allowed: lane 0; column 0\.\.320 on sm_107f, 0\.\.256 on sm_100f and sm_101f"),
+        ((128 << 16) - 1, r"base = 0x7fffff: the operand takes 256 columns; allowed: lane 0;"),
+        (1 << 16, "allowed: lane 0;"),
+        (np.array([0, 400]), "base: the operand takes 256 columns"),
+    ],
+)
+def test_an_operand_starts_where_it_fits(base: Any, message: str) -> None:
+    fragment = _fragment("1", 128, 256, "32x32b.x32")
+    with pytest.raises(ValueError, match=message):
+        fragment.locate(37, 200, base=base)
+    with pytest.raises(ValueError, match=message):
+        fragment.coords(0, 0, 0, base=base)
+    if isinstance(base, int):
+        with pytest.raises(ValueError, match=message):
+            fragment.addresses(1, base)
+
+
+def test_an_operand_starts_at_the_last_column_and_lane_that_it_may() -> None:
+    fragment = _fragment("1", 64, 64, "16x64b.x4")
+    assert fragment.locate(3, 0, base=16 << 16 | 512).address == 16 << 16 | 512
+    assert fragment.locate(3, 0, base=np.array([0, 16 << 16])).address.tolist() == [0, 16 << 16]
+    with pytest.raises(ValueError, match="allowed: lane 0 or 16;"):
+        fragment.locate(3, 0, base=np.array([0, 15 << 16]))
+
+
 # --- the command ------------------------------------------------------------------------------------------------------------
 
 _QUESTION = (
@@ -139,6 +185,15 @@ def _ask(*more: str, code: int = 0) -> str:
 def test_the_command_says_which_register() -> None:
     (answer,) = json.loads(_ask("--row", "37", "--col", "200", "--base", "64", "--json"))
     assert answer == {"row": 37, "col": 200, "cta": 0, "warp": 1, "lane": 5, "register": 8, "bit": 0, "address": "0x200100"}
+
+
+def test_the_command_takes_a_base_in_tensor_memory() -> None:
+    (answer,) = json.loads(_ask("--row", "37", "--col", "200", "--base", "0x40", "--json"))
+    assert answer["address"] == "0x200100"
+    assert "--base -3 is outside 0..8388607" in _ask("--row", "37", "--col", "200", "--base", "-3", code=2)
+    assert "allowed: lane 0; column 0..320 on sm_107f" in _ask("--row", "37", "--col", "200", "--base", "400", code=2)
+    assert "base = 0x7fffff: the operand takes 256 columns" in _ask("--base", "8388607", code=2)
+    assert "--base takes a number, 0..8388607, not '0xg'" in _ask("--base", "0xg", code=2)
 
 
 def test_the_command_lists_the_bases() -> None:

@@ -11,6 +11,9 @@ from ptxmma.arguments import in_range, integer
 from ptxmma.catalog import layouts
 from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, formula, matches
 
+#: Addresses have a lane of 0..127 above 16 bits of the column.
+_ADDRESSES = 128 << 16
+
 
 class Place(NamedTuple):
     """A place in tensor memory, from the operand's address on.
@@ -28,8 +31,13 @@ class Place(NamedTuple):
     bit: Any
 
     def address(self, base: Any = 0) -> Any:
-        """The 32-bit address of the cell for an operand at the address ``base``: the lane in the upper half, the column in the lower."""
-        return base + (self.lane << 16) + self.column
+        """The 32-bit address of the cell for an operand at the address ``base``: the lane in the upper half, the column in the lower.
+
+        Raises:
+            TypeError: the base is neither an integer nor an array.
+            ValueError: the base is no address: a lane of 0..127 above 16 bits of the column.
+        """
+        return in_range("base", base, _ADDRESSES) + (self.lane << 16) + self.column
 
 
 class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
@@ -97,6 +105,25 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
         """Columns that it takes, from its address on."""
         last = {axis: size - 1 for axis, size in self.sizes.items()} | {name: values[-1] for name, values in self.selections.items()}
         return int(self._place(self.numbers | last).column) + 1
+
+    def start(self, base: Any) -> Place:
+        """The place that an address names, from which this may lie.
+
+        Raises:
+            TypeError: the address is neither an integer nor an array.
+            ValueError: this cannot start there, or would leave tensor memory.
+        """
+        low, last = self.memory.address["lane"], max(row.columns for row in self.memory.columns) - self.columns
+        base = in_range("base", base, self.memory.lanes << low)
+        lane, column = base >> low, base & (1 << low) - 1
+        misplaced = True
+        for allowed in self.layout.align:
+            misplaced = misplaced & (lane != allowed)
+        if _any(misplaced | (column > last)):
+            lanes, text = " or ".join(map(str, self.layout.align)), f" = {base:#x}" if isinstance(base, int) else ""
+            columns = ", ".join(f"0..{row.columns - self.columns} on {' and '.join(row.targets)}" for row in self.memory.columns)
+            raise ValueError(f"base{text}: the operand takes {self.columns} columns; allowed: lane {lanes}; column {columns}")
+        return Place(0, lane, column, 0)
 
     def _point(self, places: Sequence[Any], named: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
         axes = self.coordinates

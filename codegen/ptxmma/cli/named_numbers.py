@@ -59,7 +59,7 @@ def numbers_of(given: Given, legal: Mapping[str, Sequence[int]], subject: str) -
         if values is None:
             raise click.UsageError(f"{subject} has no --{name}{_close(name)}; its axes: {_listed(legal)}")
         try:
-            number = int(text or "")
+            number = int(text or "", 16 if (text or "").lower().startswith("0x") else 10)
         except ValueError:
             raise click.UsageError(f"--{name} takes a number, {_span(values)}{'' if text is None else f', not {text!r}'}") from None
         if number not in values:

@@ -28,6 +28,7 @@ def show(instruction: Instruction, operand: TensorOperand, transfer: Instruction
         subject = f"{operand.name} of {instruction.canonical}"
         given = numbers_of(numbers, {**_legal(fragment), "base": _BASES}, subject)
         base = given.pop("base", 0)
+        fragment.places.start(base)
         if not given:
             draw(_bases(fragment), form)
             return

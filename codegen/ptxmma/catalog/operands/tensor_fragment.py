@@ -58,6 +58,11 @@ class TensorFragment(msgspec.Struct, frozen=True):
             raise ValueError(
                 f"{self.places.layout.title} fills whole cells; with .pack::16b and .unpack::16b a register has lower halves only"
             )
+        if registers.bits < (width := self.places.numbers.get("bits", self.places.unit)):
+            raise ValueError(
+                f"its elements have {width} bits; .pack::16b and .unpack::16b move the lower {registers.bits} bits of each column: "
+                f"take the instruction without them"
+            )
 
     def locate(self, *coordinates: Any, base: Any = 0, **named: Any) -> RegisterPlace:
         """The register of an element of the operand whose address is ``base``; coordinates as :meth:`ptxmma.TensorOperand.locate` has them.
@@ -70,11 +75,12 @@ class TensorFragment(msgspec.Struct, frozen=True):
 
         Raises:
             TypeError: a coordinate is neither an integer nor an array, missing, unknown or given twice.
-            ValueError: a number is out of range.
+            ValueError: a number is out of range, or the operand cannot start at ``base``.
         """
         place = self.places.locate(*coordinates, **named)
         low, registers = self._address_bits, self.registers
-        lane, column = (base >> low) + place.lane, (base & (1 << low) - 1) + place.column
+        first = self.places.start(base)
+        lane, column = first.lane + place.lane, first.column + place.column
         row, col = lane % registers.rows, place.column % registers.cols
         thread, element = registers.locate(row, col)
         register, part = element // registers.elements_per_register, element % registers.elements_per_register
@@ -89,23 +95,24 @@ class TensorFragment(msgspec.Struct, frozen=True):
 
         Raises:
             TypeError: an unknown selection.
-            ValueError: a number is out of range, or nothing of the operand lies there.
+            ValueError: a number is out of range, nothing of the operand lies there, or it cannot start at ``base``.
         """  # noqa: D205  # one sentence
-        registers, low = self.registers, self._address_bits
+        registers, low, first = self.registers, self._address_bits, self.places.start(base)
         register = in_range("register", register, registers.registers)
         part, inside = bit // registers.bits, bit % registers.bits
         row, col = registers.coords(lane, register * registers.elements_per_register + part)
-        column = (address & (1 << low) - 1) + col - (base & (1 << low) - 1)
-        return self.places.coords((address >> low) + row - (base >> low), column, inside, cta, **selections)
+        column = (address & (1 << low) - 1) + col - first.column
+        return self.places.coords((address >> low) + row - first.lane, column, inside, cta, **selections)
 
     def addresses(self, warp: int, base: int = 0) -> tuple[int, ...]:
         """The ``taddr`` of each load of a warp, 0..3, that together take the operand; its columns first.
 
         Raises:
             TypeError: a number is not an integer.
-            ValueError: ``warp`` is out of range.
+            ValueError: ``warp`` is out of range, or the operand cannot start at ``base``.
         """
         low, start = self._address_bits, integer("base", base)
+        self.places.start(start)
         first = in_range("warp", warp, self.places.memory.lanes // self.places.memory.partition) * self.places.memory.partition
         columns = range(0, self.places.columns, self.registers.cols)
         return tuple(start + column + (first + lane << low) for lane in self._lanes() for column in columns)

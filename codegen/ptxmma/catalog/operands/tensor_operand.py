@@ -113,8 +113,11 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
         """Its elements in the registers of a load or store of tensor memory: which register of which thread takes ``D[row][col]``.
 
         Raises:
+            TypeError: ``transfer`` is not an instruction.
             ValueError: it has no layout, the instruction is no such load or store, or it takes other columns or bits.
         """
+        if not hasattr(transfer, "forms"):
+            raise TypeError(f"transfer must be a tcgen05.ld or tcgen05.st from ptxmma.instruction, not {type(transfer).__name__}")
         fragments = {operand.kind: operand for form in transfer.forms for operand in form.operands}
         if not {"fragment", "tensor-address"} <= fragments.keys():
             raise ValueError(f"{transfer.canonical} does not move registers to or from tensor memory; tcgen05.ld and tcgen05.st do")
