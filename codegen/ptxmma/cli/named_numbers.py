@@ -47,8 +47,10 @@ class NamedNumbers(click.Command):
         return items
 
 
-def numbers_of(given: Given, legal: Mapping[str, Sequence[int]], subject: str) -> dict[str, int]:
+def numbers_of(given: Given, legal: Mapping[str, Sequence[int]], subject: str, beyond: Mapping[str, str] | None = None) -> dict[str, int]:
     """The numbers by name, checked against the legal values of each; ``subject`` is what has these names.
+
+    ``beyond`` says what lies past the legal values of some.
 
     Raises:
         UsageError: an unknown name, something that is not a number, or an illegal value.
@@ -63,7 +65,8 @@ def numbers_of(given: Given, legal: Mapping[str, Sequence[int]], subject: str) -
         except ValueError:
             raise click.UsageError(f"--{name} takes a number, {_span(values)}{'' if text is None else f', not {text!r}'}") from None
         if number not in values:
-            raise click.UsageError(f"--{name} {number} is outside {_span(values)}")
+            more = (beyond or {}).get(name.replace("-", "_"), "")
+            raise click.UsageError(f"--{name} {number} is outside {_span(values)}{more}")
         numbers[name.replace("-", "_")] = number
     return numbers
 

@@ -53,7 +53,7 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, num
         _show_place(placed, lane, numbers, subject, form)
         return
     legal: dict[str, Sequence[int]] = {axis: range(size) for axis, size in placed.sizes.items()}
-    given = numbers_of(numbers, {**legal, **placed.selections}, subject)
+    given = numbers_of(numbers, {**legal, **placed.selections}, subject, _next_steps(placed))
     if not given.keys() & set(placed.coordinates):
         _show_blocks(placed, given, form)
         return
@@ -62,6 +62,19 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, num
     place = placed.locate(**given)  # type: ignore[arg-type]  # no axis is called check
     columns = [*given, *place._fields, "address"]
     draw(Table(columns, [[*given.values(), *place, f"base + {place.address():#x}"]]), form)
+
+
+def _next_steps(placed: TensorPlaces) -> dict[str, str]:
+    """What lies past the end of each axis along K: the next step, in the same cells where the descriptor selects a part of them."""
+    from ptxmma.model import formula
+
+    hints = {}
+    for axis, size in placed.layout.axes.items():
+        if formula.names(formula.parse(size)).keys() & {"k", "blocks"}:
+            read = formula.names(formula.parse(placed.layout.back[axis]))
+            parts = "".join(f", or has another --{name.replace('_', '-')}" for name in placed.selections if name in read)
+            hints[axis] = f": an instruction covers K = {placed.numbers['k']}; another {axis} along K belongs to the next step{parts}"
+    return hints
 
 
 def _show_place(placed: TensorPlaces, lane: int, numbers: Given, subject: str, form: str) -> None:
