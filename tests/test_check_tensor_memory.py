@@ -70,3 +70,9 @@ def test_a_chip_without_tensor_memory_multiplies_in_registers(line: str, instead
     (finding,) = check(text)
     assert finding.rule == "target"
     assert f"sm_120a multiplies with {instead}" in finding.message
+
+
+def test_columns_are_powers_of_two() -> None:
+    line = _ALLOC.replace(" 32;", " 96;")
+    (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{line}\n{_FREE}\nret;\n}}\n")
+    assert finding.message.endswith("or a power of two from 32 to 512, not 96")

@@ -64,6 +64,16 @@ def test_a_picture() -> None:
     assert layout("--format", "svg").startswith("<svg ")
 
 
+def test_show_lists_the_families_that_begin_so() -> None:
+    shown, answer = ask("show", "tcgen05"), json.loads(ask("show", "tcgen05", "--json"))
+    families = dict.fromkeys(each.family for each in ptxmma.instructions() if each.family.startswith("tcgen05"))
+    assert [each["family"] for each in answer] == list(families)
+    rows = [line.split()[:2] for line in shown.splitlines() if line.startswith("  tcgen05.")]
+    assert rows == [[each["family"], str(each["instructions"])] for each in answer]
+    assert "tcgen05.cp" not in ask("show", "tcgen05.mma")  # a whole name is that family
+    assert "begins the names" not in ask("show", "tcgen06", code=2)
+
+
 def test_show_counts_and_names_types() -> None:
     answer = json.loads(ask("show", _OPCODE, *_HALF, "--json"))
     assert answer["shape"] == [64, 256, 16]

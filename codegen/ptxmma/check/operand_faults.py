@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -156,7 +157,8 @@ def _constants(values: Sequence[int] | None) -> str:
     if values is None:
         return ""
     if isinstance(values, range) or len(values) > 4:
-        return f"a constant from {values[0]} to {values[-1]}"
+        doubling = all(after == 2 * before for before, after in itertools.pairwise(values))
+        return f"a {'power of two' if doubling else 'constant'} from {values[0]} to {values[-1]}"
     return f"the constant {listing(list(map(str, values)))}"
 
 

@@ -73,13 +73,18 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
 
 
 def _family(text: str, database: str | None, *, as_json: bool) -> bool:
-    """Print a family in short, if the text is its name and not an instruction; whether it is."""
+    """Print a family in short, if the text is its name and not an instruction, or a list of families that begin so; whether it is."""
     known = catalog_of(database)
     name = text.strip().lower()
-    if name not in {entry.family for entry in known.database.spec.instructions} or known.meaning(text.strip()):
+    if not name or known.meaning(text.strip()):
         return False
+    families = list(dict.fromkeys(entry.family for entry in known.database.spec.instructions))
     from ptxmma.catalog.family_summary import summary
 
+    if name not in families:
+        beginning = [summary(known, family) for family in families if family.startswith(name)]
+        _families(name, beginning, as_json=as_json)
+        return bool(beginning)
     answer = summary(known, name)
     if as_json:
         emit(answer)
@@ -98,6 +103,18 @@ def _family(text: str, database: str | None, *, as_json: bool) -> bool:
     shown = aligned(rows) if rows else []
     blocks({"syntax": answer["syntax"], "types and shapes": shown, "C++": headers, "errata": errata, "every instruction": listed})
     return True
+
+
+def _families(name: str, answers: list[Answer], *, as_json: bool) -> None:
+    """Print the families that begin with a name, if any."""
+    if as_json and answers:
+        emit(answers)
+    elif answers:
+        more = [len(answer["titles"]) - 1 for answer in answers]
+        titles = [answer["titles"][0] + f"; {others} more" * bool(others) for answer, others in zip(answers, more, strict=True)]
+        rows = [(answer["family"], str(answer["instructions"]), title) for answer, title in zip(answers, titles, strict=True)]
+        click.echo(f"{heading(name)} begins the names of these families")
+        blocks({"family, instructions, title": aligned(rows), "one of them": [f"ptxmma show {answers[0]['family']}"]})
 
 
 def _hints(answer: Answer) -> list[str]:
