@@ -522,7 +522,7 @@ def test_keys_are_listed(page: Any) -> None:
     assert "find an instruction" in page.get_by_role("dialog").inner_text()
     page.keyboard.press("Escape")
     assert page.get_by_role("dialog").count() == 0
-    for key, view in (("2", "memory"), ("3", "sparsity"), ("4", "copy"), ("1", "matrices")):
+    for key, view in (("2", "memory"), ("3", "sparsity"), ("4", "descriptors"), ("5", "copy"), ("1", "matrices")):
         page.keyboard.press(key)
         assert _state(page, "v") == view
 

@@ -8,7 +8,7 @@ import { h } from "./dom.js";
 /** @type {[string, string][]} */
 const KEYS = [
   ["/", "find an instruction"],
-  ["1 2 3 4", "matrices, shared memory, sparsity, copy as"],
+  ["1 2 3 4 5", "matrices, shared memory, sparsity, descriptors, copy as"],
   ["← ↑ → ↓", "from element to element; with Shift by eight"],
   ["Tab", "to the next matrix"],
   ["c", "colour by lane, register or warp"],
