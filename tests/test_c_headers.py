@@ -555,10 +555,10 @@ def test_the_worked_examples_come_out(catalog: Catalog, memory: SharedMemory, li
         for x, k in itertools.product(range(len(along_x)), range(len(along_k))):
             assert library.call(function, x, k, width, lbo, sbo) == (along_x[x] + along_k[k]) * width // 8, (example.name, x, k)
         encoded = _encode(fields, library, leading_byte_offset=lbo, stride_byte_offset=sbo)
-        held = {entry.name: encoded >> entry.low & (1 << entry.width) - 1 for entry in fields}
-        assert held["stride_byte_offset"] == example.sbo_encoding, example.name
+        stored = {entry.name: encoded >> entry.low & (1 << entry.width) - 1 for entry in fields}
+        assert stored["stride_byte_offset"] == example.sbo_encoding, example.name
         # Without a leading dimension the manual writes 1 by convention.
-        assert held["leading_byte_offset"] == (example.lbo_encoding if example.lbo else 0), example.name
+        assert stored["leading_byte_offset"] == (example.lbo_encoding if example.lbo else 0), example.name
 
 
 def test_swizzles_are_those_of_cute(memory: SharedMemory, library: Library, encoding: dict[str, int]) -> None:

@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
         Raises:
             TypeError: the base is neither an integer nor an array.
-            ValueError: the base is no address: a lane of 0..127 above 16 bits of the column.
+            ValueError: the base is not an address, which has a lane of 0..127 above the 16 bits of the column.
         """
         return in_range("base", base, _ADDRESSES) + (self.lane << 16) + self.column
 

@@ -73,7 +73,7 @@ class _List(NamedTuple):
 
 
 def _lists(statement: Statement, form: OperandForm) -> Iterator[_List]:
-    """The lists of an instruction; what is no list in the statement has one element."""
+    """The lists of an instruction; a single register in the statement is a list of one element."""
     for place, name in enumerate(ptx.items(form.syntax)):
         if not name.startswith(("{", "[")) and (operand := form.operand(name)).listed:
             yield _List(place, operand.access, operand_values.element_texts(statement.operands[place]))

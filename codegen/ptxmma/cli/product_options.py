@@ -20,8 +20,8 @@ def product_options(command: click.decorators.FC) -> click.decorators.FC:
     """``--m``, ``--n``, ``--k``, ``--dtype``, ``--atype``, ``--btype`` and ``--stype``: what :func:`resolved` reads."""
     for name, text in reversed({**_SIZES, **_TYPES}.items()):
         kind: Any = {"type": int} if name in _SIZES else {"metavar": "TYPE", "shell_complete": known_names("element")}
-        told = f"Of tcgen05.mma, whose opcode does not state it: {text}."
-        command = click.option(f"--{name}", expose_value=False, callback=_keep, help=told, **kind)(command)
+        description = f"Of tcgen05.mma, whose opcode does not state it: {text}."
+        command = click.option(f"--{name}", expose_value=False, callback=_keep, help=description, **kind)(command)
     return command
 
 

@@ -34,8 +34,8 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
       ``thread_id_b`` of scale factors, by default 0; of wgmma ``scale_d=False`` leaves the addend out, ``imm_scale_a=-1`` and
       ``imm_scale_b=-1`` negate A and B, ``imm_trans_a=1`` and ``imm_trans_b=1`` read them MN-major.
 
-    **Multiply into tensor memory** ``emulate(instruction, a, b, d=None, ...)`` with an instruction that is told its shape and types
-    (:func:`ptxmma.instruction`) gives :class:`TensorEmulated`.  Its operands are matrices:
+    **Multiply into tensor memory** ``emulate(instruction, a, b, d=None, ...)`` with an instruction that was looked up with its shape and
+    types (:func:`ptxmma.instruction`) gives :class:`TensorEmulated`.  Its operands are matrices:
 
     - ``a``, ``b``: (..., m, k) and (..., k, n), of a sparse A the kept elements; ``d``: the addend (..., m, n), None means zeros.
     - ``metadata``: of a sparse A, row-major (..., m, chunks / 2); ``scale_a``, ``scale_b``: scale factors (..., m, blocks) and

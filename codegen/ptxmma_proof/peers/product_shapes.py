@@ -63,7 +63,8 @@ def cute(cutlass: Cutlass) -> Iterator[Allowed]:
         sizes = frozenset((m, n) for m in _MS for n in _NS if all(_holds(condition, m, n) for condition in conditions))
         if not any("M" in condition for condition in conditions):  # one atom leaves M to its caller
             sizes = frozenset()
-        deep = _DEPTH.search(traits, found) if (found := traits.find(f"struct MMA_Traits<SM103::{name}<")) >= 0 else None
+        start_of_traits = traits.find(f"struct MMA_Traits<SM103::{name}<")
+        deep = _DEPTH.search(traits, start_of_traits) if start_of_traits >= 0 else None
         for opcode in dict.fromkeys(_OPCODE.findall(body)):
             if sizes:
                 facts = _facts(opcode) | ({"k": int(deep[1])} if deep else {})

@@ -80,8 +80,8 @@ class Outcome(NamedTuple):
         for entry, why in zip(self.differences, self.why, strict=True):
             groups.setdefault((entry.peer, entry.operand, entry.theirs, entry.ours, why), []).append(entry.subject)
         for (peer, operand, theirs, ours, why), subjects in groups.items():
-            told = tuple(f"{peer}: {subject}" for subject in subjects)
-            lines.append(witnesses.Difference(subjects=told, operand=operand, theirs=theirs, ours=ours, why=why))
+            named = tuple(f"{peer}: {subject}" for subject in subjects)
+            lines.append(witnesses.Difference(subjects=named, operand=operand, theirs=theirs, ours=ours, why=why))
         return lines
 
 

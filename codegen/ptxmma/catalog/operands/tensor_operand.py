@@ -114,7 +114,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
 
         Raises:
             TypeError: ``transfer`` is not an instruction.
-            ValueError: it has no layout, the instruction is no such load or store, or it takes other columns or bits.
+            ValueError: it has no layout, the instruction is not such a load or store, or it takes other columns or bits.
         """
         if not hasattr(transfer, "forms"):
             raise TypeError(f"transfer must be a tcgen05.ld or tcgen05.st from ptxmma.instruction, not {type(transfer).__name__}")

@@ -19,12 +19,12 @@ _UNIT_BITS = 128
 def descriptors(spec: Spec, memory: SharedMemory, gallery: Gallery, witness: Witness | None) -> dict[str, Any]:
     """What the page of matrix descriptors shows."""
     formats = [each for each in spec.descriptors if each.describes == "matrix"]
-    names = [swizzle_encoding(spec, each.family) for each in formats]
+    encodings = [swizzle_encoding(spec, each.family) for each in formats]
     header = ("Swizzle mode", *(f"Holds for {rest.code(each.family)}" for each in formats), "Pattern starts at a multiple of", "Source")
     rows = [
         (
             rest.text(mode.title),
-            *(str(held.get(mode.name, rest.NOTHING)) for held in names),
+            *(str(encoding.get(mode.name, rest.NOTHING)) for encoding in encodings),
             f"{mode.pattern} bytes",
             rest.source(mode.source),
         )

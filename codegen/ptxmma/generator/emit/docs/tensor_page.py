@@ -54,12 +54,12 @@ def page(spec: Spec, memory: TensorMemory, gallery: Gallery, summary: Summary, w
 def _witnesses(evidence: LayoutEvidence) -> str:
     """Who lays the operand out in the same way, in words."""
     agree = [f"{peer} ({count} {'definition' if count == 1 else 'definitions'})" for peer, count in evidence.agreeing.items()]
-    told = (
+    verdict = (
         f"Agrees with {' and '.join(agree)}" + (", the only witness" if len(agree) == 1 else "") if agree else "No other project was asked"
     )
     differ = f"; {rest.codes(evidence.differing)} {'differs' if len(evidence.differing) == 1 else 'differ'}" if evidence.differing else ""
     stale = " A formula has changed since." if evidence.stale else ""
-    return f"{told}{differ}; not run on a chip.{stale}"
+    return f"{verdict}{differ}; not run on a chip.{stale}"
 
 
 def _layout(layout: TensorLayout, placed: TensorPlaces | None, gallery: Gallery) -> dict[str, Any]:
