@@ -44,7 +44,7 @@ def _find(every: dict[str, Mutant], start: str) -> Mutant:
     [
         ("spec/targets.yaml: targets/3/ptx: 7.0 ->", f"{INDEPENDENT}assemblers"),
         ("spec/types.yaml: elements/0/bias: 15 ->", f"{INDEPENDENT}number formats"),
-        ("spec/shared_memory.yaml: descriptor/0/width: ", f"{INDEPENDENT}CuTe"),
+        ("spec/descriptors.yaml: descriptors/0/fields/0/width: ", f"{INDEPENDENT}CuTe"),
         ("spec/isa_versions.yaml: isa_versions/3/cuda: ", f"{OWN}rules"),
     ],
 )

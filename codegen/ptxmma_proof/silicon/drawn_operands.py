@@ -59,9 +59,6 @@ class Builder:
         """``swizzle``: of all operands in shared memory; a random one for each by default."""
         self._kernel, self._random, self._draw, self._swizzle = kernel, random, draw, swizzle
         self._instruction = kernel.instruction
-        spec = self._instruction.database.spec
-        assert spec.shared_memory is not None
-        self._memory = read_by(spec, spec.shared_memory, kernel.instruction.variant.instruction.family)
 
     def build(self) -> Operands:
         """The operands, anew each time."""
@@ -166,8 +163,11 @@ class Builder:
         for operand in self._kernel.form.operands:
             if operand.kind == "majorness" and operand.of == matrix:
                 majorness = {value: meaning for meaning, value in operand.meanings.items()}[self._kernel.constant(operand)]
-        swizzle = self._swizzle or str(random.choice([mode.name for mode in self._memory.swizzles]))
-        mode = next(mode for mode in self._memory.swizzles if mode.name == swizzle)
+        spec = self._instruction.database.spec
+        assert spec.shared_memory is not None
+        swizzles = read_by(spec, spec.shared_memory, self._instruction.family).swizzles
+        swizzle = self._swizzle or str(random.choice([mode.name for mode in swizzles]))
+        mode = next(mode for mode in swizzles if mode.name == swizzle)
         panel = mode.bytes * 8 // element.bits
         contiguous, other = (k, x) if majorness == "K" else (x, k)
         contiguous = -(-contiguous // panel) * panel + panel * int(random.integers(2))

@@ -171,8 +171,9 @@ def pieces(catalog: Catalog) -> list[Piece]:
 
 @pytest.fixture(scope="module")
 def metadata(catalog: Catalog) -> list[Metadata]:
-    """Every metadata layout."""
-    by_layout = {instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.sparse}
+    """Every metadata layout in registers."""
+    with_metadata = catalog.all(lambda entry: bool(entry.metadata))
+    by_layout = {instruction.metadata.layout.name: instruction.metadata for instruction in with_metadata}
     assert len(by_layout) == sum(layout.kind == "metadata" for layout in catalog.database.layouts)
     return list(by_layout.values())
 
@@ -200,10 +201,9 @@ def kinds(catalog: Catalog) -> list[Kind]:
     """Every pattern for every type that it is of."""
     spec = catalog.database.spec
     by_name = {}
-    for instruction in catalog.all():
-        if instruction.sparse:
-            kind = Kind(instruction.metadata.granularity, layouts.element_type(spec, instruction.qualifiers["atype"]))
-            by_name[kind.name] = kind
+    for instruction in catalog.all(lambda entry: bool(entry.metadata)):
+        kind = Kind(instruction.metadata.granularity, layouts.element_type(spec, instruction.qualifiers["atype"]))
+        by_name[kind.name] = kind
     assert by_name
     return list(by_name.values())
 
