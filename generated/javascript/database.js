@@ -2825,11 +2825,11 @@ export const database = {
    "operation": "tensor-multiply",
    "memory": true,
    "opcode": "tcgen05.mma",
-   "syntax": "tcgen05.mma.{cta_group}.{mma_kind}{.block_scale}{.decompress}{.scale_vec}{.ashift}",
+   "syntax": "tcgen05.mma.{cta_group}.{kind}{.block_scale}{.decompress}{.scale_vec}{.ashift}",
    "extents": {"cta_group":{"values":{"cta_group::1":{"ctas":1},"cta_group::2":{"ctas":2}}}},
    "qualifiers": {
     "cta_group": {"title":"thread blocks whose tensor memory holds D"},
-    "mma_kind": {"title":"types of A and B, as far as the opcode names them"},
+    "kind": {"title":"types of A and B, as far as the opcode names them"},
     "block_scale": {"title":"A and B are scaled by blocks","usual":"block_scale"},
     "decompress": {"title":"B is stored as indices of a table"},
     "scale_vec": {"title":"scale factors along K, or elements along K that share one"},
@@ -2839,24 +2839,24 @@ export const database = {
    "typed": "",
    "places": {},
    "forms": [
-    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::f16 kind::tf32"}},
-    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::f8f6f4 kind::i8"}},
-    {"source":"PTX ISA 9.4, 9.7.18.10.10.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::ti16"}},
-    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::f16 kind::tf32","ashift":"ashift"}},
-    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::f8f6f4 kind::i8","ashift":"ashift"}},
-    {"source":"PTX ISA 9.4, 9.7.18.10.10.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::ti16","ashift":"ashift"}},
-    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::mxf8f6f4","block_scale":"block_scale","scale_vec":" scale_vec::1X block32"}},
-    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::mxf4","block_scale":"block_scale","scale_vec":" scale_vec::2X block32"}},
-    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::mxf4nvf4","block_scale":"block_scale","scale_vec":"scale_vec::2X scale_vec::4X block16 block32"}},
-    {"source":"PTX ISA 9.4, 9.7.18.10.10.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::f8f6f4","decompress":"decompress::lut::b"}},
+    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::f16 kind::tf32"}},
+    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::f8f6f4 kind::i8"}},
+    {"source":"PTX ISA 9.4, 9.7.18.10.10.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::ti16"}},
+    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::f16 kind::tf32","ashift":"ashift"}},
+    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::f8f6f4 kind::i8","ashift":"ashift"}},
+    {"source":"PTX ISA 9.4, 9.7.18.10.10.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::ti16","ashift":"ashift"}},
+    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::mxf8f6f4","block_scale":"block_scale","scale_vec":" scale_vec::1X block32"}},
+    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::mxf4","block_scale":"block_scale","scale_vec":" scale_vec::2X block32"}},
+    {"source":"9.7.16.10.9.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::mxf4nvf4","block_scale":"block_scale","scale_vec":"scale_vec::2X scale_vec::4X block16 block32"}},
+    {"source":"PTX ISA 9.4, 9.7.18.10.10.1","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::f8f6f4","decompress":"decompress::lut::b"}},
     {
      "source": "PTX ISA 9.4, 9.7.18.10.10.1",
-     "qualifiers": {"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::mxf8f6f4","block_scale":"block_scale","decompress":"decompress::lut::b","scale_vec":" block32"}
+     "qualifiers": {"cta_group":"cta_group::1 cta_group::2","kind":"kind::mxf8f6f4","block_scale":"block_scale","decompress":"decompress::lut::b","scale_vec":" block32"}
     },
     {
      "documented": false,
      "source": "ptxas 13.5",
-     "qualifiers": {"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::mxf8f6f4","block_scale":"block_scale","decompress":"decompress::lut::b","scale_vec":"scale_vec::1X"}
+     "qualifiers": {"cta_group":"cta_group::1 cta_group::2","kind":"kind::mxf8f6f4","block_scale":"block_scale","decompress":"decompress::lut::b","scale_vec":"scale_vec::1X"}
     }
    ],
    "rows": {"forms":"151+2 151+4 153+2 153+4 155+4 157+2 157+3 159*19 160+3 162*5","accepted":"12*6 14*2 15*2 12*6 14*2 15*2 12*2 28*2 29*2 12*2 28*2 29*2 30*4 29*4 15*6 26*2","headers":"14*48","peers":"0*48"}
@@ -2870,11 +2870,11 @@ export const database = {
    "operation": "tensor-multiply",
    "memory": true,
    "opcode": "tcgen05.mma",
-   "syntax": "tcgen05.mma.sp.{cta_group}.{mma_kind}{.block_scale}{.scale_vec}{.ashift}",
+   "syntax": "tcgen05.mma.sp.{cta_group}.{kind}{.block_scale}{.scale_vec}{.ashift}",
    "extents": {"cta_group":{"values":{"cta_group::1":{"ctas":1},"cta_group::2":{"ctas":2}}}},
    "qualifiers": {
     "cta_group": {"title":"thread blocks whose tensor memory holds D"},
-    "mma_kind": {"title":"types of A and B, as far as the opcode names them"},
+    "kind": {"title":"types of A and B, as far as the opcode names them"},
     "block_scale": {"title":"A and B are scaled by blocks","usual":"block_scale"},
     "scale_vec": {"title":"scale factors along K, or elements along K that share one"},
     "ashift": {"title":"the rows of A move down by one, except for the last"}
@@ -2883,15 +2883,15 @@ export const database = {
    "typed": "",
    "places": {},
    "forms": [
-    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::f16 kind::tf32"}},
-    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::f8f6f4 kind::i8"}},
-    {"source":"PTX ISA 9.4, 9.7.18.10.10.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::ti16"}},
-    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::f16 kind::tf32","ashift":"ashift"}},
-    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::f8f6f4 kind::i8","ashift":"ashift"}},
-    {"source":"PTX ISA 9.4, 9.7.18.10.10.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::ti16","ashift":"ashift"}},
-    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::mxf8f6f4","block_scale":"block_scale","scale_vec":" scale_vec::1X block32"}},
-    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::mxf4","block_scale":"block_scale","scale_vec":" scale_vec::2X block32"}},
-    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","mma_kind":"kind::mxf4nvf4","block_scale":"block_scale","scale_vec":"scale_vec::2X scale_vec::4X block16 block32"}}
+    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::f16 kind::tf32"}},
+    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::f8f6f4 kind::i8"}},
+    {"source":"PTX ISA 9.4, 9.7.18.10.10.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::ti16"}},
+    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::f16 kind::tf32","ashift":"ashift"}},
+    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::f8f6f4 kind::i8","ashift":"ashift"}},
+    {"source":"PTX ISA 9.4, 9.7.18.10.10.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::ti16","ashift":"ashift"}},
+    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::mxf8f6f4","block_scale":"block_scale","scale_vec":" scale_vec::1X block32"}},
+    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::mxf4","block_scale":"block_scale","scale_vec":" scale_vec::2X block32"}},
+    {"source":"9.7.16.10.9.2","qualifiers":{"cta_group":"cta_group::1 cta_group::2","kind":"kind::mxf4nvf4","block_scale":"block_scale","scale_vec":"scale_vec::2X scale_vec::4X block16 block32"}}
    ],
    "rows": {"forms":"163+2 163+4 165+2 165+4 167+4 169+2 169+3 171*19","accepted":"12*6 14*2 15*2 12*6 14*2 15*2 12*2 28*2 29*2 28*4 31*2 30*4 31*4","headers":"15*40","peers":"0*40"}
   },
@@ -2904,15 +2904,15 @@ export const database = {
    "operation": "tensor-multiply",
    "memory": true,
    "opcode": "tcgen05.mma.ws",
-   "syntax": "tcgen05.mma.ws.{cta_group}.{mma_kind}",
+   "syntax": "tcgen05.mma.ws.{cta_group}.{kind}",
    "extents": {"cta_group":{"values":{"cta_group::1":{"ctas":1}}}},
-   "qualifiers": {"cta_group":{"title":"thread blocks whose tensor memory holds D: one"},"mma_kind":{"title":"types of A and B, as far as the opcode names them"}},
+   "qualifiers": {"cta_group":{"title":"thread blocks whose tensor memory holds D: one"},"kind":{"title":"types of A and B, as far as the opcode names them"}},
    "shape": "",
    "typed": "",
    "places": {},
    "forms": [
-    {"source":"9.7.16.10.9.3","qualifiers":{"cta_group":"cta_group::1","mma_kind":"kind::f16 kind::tf32 kind::f8f6f4 kind::i8"}},
-    {"source":"PTX ISA 9.4, 9.7.18.10.10.3","qualifiers":{"cta_group":"cta_group::1","mma_kind":"kind::ti16"}}
+    {"source":"9.7.16.10.9.3","qualifiers":{"cta_group":"cta_group::1","kind":"kind::f16 kind::tf32 kind::f8f6f4 kind::i8"}},
+    {"source":"PTX ISA 9.4, 9.7.18.10.10.3","qualifiers":{"cta_group":"cta_group::1","kind":"kind::ti16"}}
    ],
    "rows": {"forms":"172*5","accepted":"12*3 14+2","headers":"16*5","peers":"0*5"}
   },
@@ -2925,15 +2925,15 @@ export const database = {
    "operation": "tensor-multiply",
    "memory": true,
    "opcode": "tcgen05.mma.ws",
-   "syntax": "tcgen05.mma.ws.sp.{cta_group}.{mma_kind}",
+   "syntax": "tcgen05.mma.ws.sp.{cta_group}.{kind}",
    "extents": {"cta_group":{"values":{"cta_group::1":{"ctas":1}}}},
-   "qualifiers": {"cta_group":{"title":"thread blocks whose tensor memory holds D: one"},"mma_kind":{"title":"types of A and B, as far as the opcode names them"}},
+   "qualifiers": {"cta_group":{"title":"thread blocks whose tensor memory holds D: one"},"kind":{"title":"types of A and B, as far as the opcode names them"}},
    "shape": "",
    "typed": "",
    "places": {},
    "forms": [
-    {"source":"9.7.16.10.9.4","qualifiers":{"cta_group":"cta_group::1","mma_kind":"kind::f16 kind::tf32 kind::f8f6f4 kind::i8"}},
-    {"source":"PTX ISA 9.4, 9.7.18.10.10.4","qualifiers":{"cta_group":"cta_group::1","mma_kind":"kind::ti16"}}
+    {"source":"9.7.16.10.9.4","qualifiers":{"cta_group":"cta_group::1","kind":"kind::f16 kind::tf32 kind::f8f6f4 kind::i8"}},
+    {"source":"PTX ISA 9.4, 9.7.18.10.10.4","qualifiers":{"cta_group":"cta_group::1","kind":"kind::ti16"}}
    ],
    "rows": {"forms":"173*5","accepted":"12*3 14+2","headers":"17*5","peers":"0*5"}
   },

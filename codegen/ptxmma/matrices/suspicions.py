@@ -141,7 +141,7 @@ def _chosen(entries: Catalog, family: str) -> Iterator[tuple[str, Multiplicand]]
     elements = {element.name: element for element in entries.database.spec.types.elements}
     for types in products.types:
         for depth in products.depths:
-            kinds = {kind for one in types.of for kind in one["mma_kind"]} & {kind for one in depth.of for kind in one["mma_kind"]}
+            kinds = {kind for one in types.of for kind in one["kind"]} & {kind for one in depth.of for kind in one["kind"]}
             lines = max((row.last for shape in products.shapes for row in shape.n), default=0)
             for name, names in (("a", types.atype), ("b", types.btype)):
                 for element in names if kinds else ():

@@ -128,7 +128,7 @@ def _metadata() -> Iterator[_Asked]:
         for facts, name, m in sizes:
             axes = [Axis("row", m), Axis("chunk", k // chunk, chunk), *([Axis("copy", 128 // m)] if m < 128 else [])]
             numbers = {"m": m, "n": 128, "k": k, "bits": bits, "chunk_size": chunk}
-            known = facts | {"mma_kind": f"kind::{kind}"}
+            known = facts | {"kind": f"kind::{kind}"}
             yield _asking(f"UMMA::{name}<{type_}>", (m, k), 8 // chunk, ("tensor-metadata", "a"), known, numbers, *axes)
 
 

@@ -81,9 +81,8 @@ def _facts(opcode: str) -> dict[str, str | int]:
     name = ".".join(parts[: next(index for index, part in enumerate(parts) if part.startswith("cta_group"))])
     known: dict[str, str | int] = {"name": name}
     for part in parts:
-        key = {"cta_group": "cta_group", "kind": "mma_kind", "scale_vec": "scale_vec"}.get(part.partition("::")[0])
-        key = "scale_vec" if part.startswith("block") and part != "block_scale" else key
-        if key:
+        key = "scale_vec" if part in ("block16", "block32") else part.partition("::")[0]
+        if key in ("cta_group", "kind", "scale_vec"):
             known[key] = part
     return known
 
@@ -102,7 +101,7 @@ def tvm(checkout: Path) -> Iterator[Allowed]:
                     sizes = frozenset((m, n) for m in _MS for n in _NS if _passes(check, kind, ctas, m, n, k, sparse))
                     if sizes:
                         name = "tcgen05.mma.sp" if sparse else "tcgen05.mma"
-                        facts: Facts = {"name": name, "cta_group": f"cta_group::{ctas}", "mma_kind": f"kind::{kind}", "k": k}
+                        facts: Facts = {"name": name, "cta_group": f"cta_group::{ctas}", "kind": f"kind::{kind}", "k": k}
                         subject = f"_check_tcgen05_mma_matrix_shape({kind!r}, {ctas}, …, {k}, {sparse})"
                         yield Allowed("TVM", subject, facts, sizes, reads_a=False)
 
