@@ -31,8 +31,8 @@ _CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGBUS, -s
 _CRASHED = "the assembler crashed"
 #: An error: the file (another one where the module itself is refused), its line, the kind and the text.
 _ERROR = re.compile(r"^ptxas (.+?), line (\d+); (error|fatal)\s*: (.*)$", re.MULTILINE)
-#: A modifier in two parts, which old releases cannot read.
-SCOPED = re.compile(r"\.(\w+::\w+)")
+#: A modifier in several parts, which old releases cannot read.
+SCOPED = re.compile(r"\.(\w+(?:::\w+)+)")
 #: A callback that takes the number of questions answered so far and the number of all.
 Progress = Callable[[int, int], None]
 
@@ -158,7 +158,7 @@ def by_line(answer: Refusals) -> dict[int, str]:
 
 
 def unreadable(assembler: Assembler, lines: Lines) -> tuple[str, ...]:
-    """The modifiers in two parts that stop the assembler's parser.
+    """The modifiers in several parts that stop the assembler's parser.
 
     A release older than such a modifier gives up the whole module there, so each modifier is asked in a line of its own.
     """
