@@ -207,6 +207,18 @@ def test_c_encodes_decodes_and_judges_as_python_does(codec: Codec, headers: ctyp
             assert judge(*kind, changed) == (not codec.mistakes(changed)), hex(changed)
 
 
+@pytest.mark.parametrize(("m", "n"), [(128, 64), (64, 128), (32, 256)])
+def test_c_finds_the_columns_of_zeros_as_python_does(m: int, n: int, headers: ctypes.CDLL) -> None:
+    zeroes = headers.ptxmma_tcgen05_zero_column_mask_zeroes
+    zeroes.restype, zeroes.argtypes = ctypes.c_int, [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32]
+    seen = set()
+    for bits in _legal(codec("columns"), random.Random(m), 100):
+        expected = zero_columns(bits, m=m, n=n)
+        assert tuple(zeroes(bits, m, n, column) == 1 for column in range(n)) == expected, hex(bits)
+        seen.add(expected)
+    assert len(seen) > 20
+
+
 def test_descriptors_are_constants_in_cpp(include: Path, tmp_path: Path) -> None:
     compiler = shutil.which("c++")
     if compiler is None:
@@ -225,6 +237,8 @@ constexpr uint32_t bits() {
 static_assert(bits() == 0x8400490, "");
 static_assert(ptxmma_tcgen05_instruction_is_legal(PTXMMA_TCGEN05_KIND_F16, bits()), "");
 static_assert(!ptxmma_tcgen05_instruction_is_legal(PTXMMA_TCGEN05_KIND_TF32, bits()), "");
+static_assert(ptxmma_tcgen05_zero_column_mask_zeroes(0x3028000000000, 128, 16, 4), "");
+static_assert(!ptxmma_tcgen05_zero_column_mask_zeroes(0x3028000000000, 128, 16, 7), "");
 """,
         encoding="utf-8",
     )

@@ -711,4 +711,19 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_zero_column_mask_is_legal(uint64_t descri
   return !(descriptor & UINT64_C(0xc000007000000000));
 }
 
+/**
+ * Whether a column of B is taken as zeros, whatever shared memory holds: 1 if it is, else 0.
+ *
+ * `m` is 128 or 64 or 32, `n` the number of columns, before the shift of columns. Nothing is
+ * checked. Source: 9.7.16.4.3.
+ */
+PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_zero_column_mask_zeroes(uint64_t descriptor, uint32_t m, uint32_t n, uint32_t column) {
+  const ptxmma_tcgen05_zero_column_mask fields = ptxmma_tcgen05_zero_column_mask_decode(descriptor);
+  const uint32_t columns = n / (m == 128 ? 1 : m == 64 ? 2 : 4), part = column / columns;
+  const uint32_t first_span = part == 0 ? fields.first_span_0 : part == 1 ? fields.first_span_1 : part == 2 ? fields.first_span_2 : fields.first_span_3;
+  const uint32_t start_count = part == 0 ? fields.start_count_0 : part == 1 ? fields.start_count_1 : part == 2 ? fields.start_count_2 : fields.start_count_3;
+  column %= columns;
+  return (fields.non_zero_mask * ((((column + start_count) + (first_span * fields.use_span)) % (fields.use_span + fields.skip_span)) >= fields.use_span)) != 0;
+}
+
 #endif

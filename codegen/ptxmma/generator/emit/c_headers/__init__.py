@@ -9,7 +9,7 @@ from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
 from ptxmma.generator.emit import Output, c_text, formula_text
-from ptxmma.generator.emit.c_headers import descriptor_structs, tensor_headers, variant_lists
+from ptxmma.generator.emit.c_headers import descriptor_structs, mask_functions, tensor_headers, variant_lists
 from ptxmma.generator.emit.c_headers.declarations import Function
 from ptxmma.generator.emit.c_headers.family_layouts import Family
 from ptxmma.generator.emit.templating import banner, render
@@ -71,7 +71,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         headers.append("descriptors.h")
         names = {"kinds": descriptor_structs.kinds(spec.descriptors), "kind_macro": descriptor_structs.kind_macro}
         structs = [descriptor_structs.struct(spec, format) for format in spec.descriptors]
-        yield file("descriptors.h", "descriptors.h", "spec/descriptors.yaml", structs=structs, **names)
+        masks_of_columns = [mask_functions.mask(spec, entry) for entry in spec.column_masks]
+        yield file("descriptors.h", "descriptors.h", "spec/descriptors.yaml", structs=structs, masks=masks_of_columns, **names)
         yield rows("descriptor_fields.def", "spec/descriptors.yaml", "PTXMMA_DESCRIPTOR_FIELD", *_descriptor_fields(spec))
     yield file("ptxmma.h", "ptxmma.h", "spec", headers=headers)
 
