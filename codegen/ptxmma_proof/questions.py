@@ -31,8 +31,8 @@ _CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGBUS, -s
 _CRASHED = "the assembler crashed"
 #: An error: the file (another one where the module itself is refused), its line, the kind and the text.
 _ERROR = re.compile(r"^ptxas (.+?), line (\d+); (error|fatal)\s*: (.*)$", re.MULTILINE)
-#: A modifier in several parts, which old releases cannot read.
-SCOPED = re.compile(r"\.(\w+(?:::\w+)+)")
+#: A modifier in several parts or one that starts with a digit (``.32x32b``), which old releases cannot read.
+_UNUSUAL = re.compile(r"\.(\w+(?:::\w+)+|\d+x\w+)")
 #: A callback that takes the number of questions answered so far and the number of all.
 Progress = Callable[[int, int], None]
 
@@ -158,11 +158,11 @@ def by_line(answer: Refusals) -> dict[int, str]:
 
 
 def unreadable(assembler: Assembler, lines: Lines) -> tuple[str, ...]:
-    """The modifiers in several parts that stop the assembler's parser.
+    """The modifiers that stop the assembler's parser.
 
     A release older than such a modifier gives up the whole module there, so each modifier is asked in a line of its own.
     """
-    tokens = sorted({token for text in lines.texts for token in SCOPED.findall(text)})
+    tokens = sorted({token for text in lines.texts for token in _UNUSUAL.findall(text)})
     question = Question(assembler.path, assembler.sha256, assembler.targets[-1], assembler.ptx, Lines.of((), ()))
     stopping: list[str] = []
     left = tokens
@@ -178,7 +178,7 @@ def unreadable(assembler: Assembler, lines: Lines) -> tuple[str, ...]:
 def _unread(texts: Sequence[str], tokens: Sequence[str]) -> Iterator[tuple[int, str]]:
     stops = set(tokens)
     for number, text in enumerate(texts):
-        for token in SCOPED.findall(text) if stops else ():
+        for token in _UNUSUAL.findall(text) if stops else ():
             if token in stops:
                 yield number, token
                 break
