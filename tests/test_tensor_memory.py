@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -198,6 +199,25 @@ def test_other_instructions_take_no_arguments() -> None:
 
 
 # --- the proof, and the generated functions ---------------------------------------------------------------------------------
+
+
+def test_every_legal_product_is_proven(catalog: Catalog, uses: list[TensorPlaces]) -> None:
+    """The proof leaves out products that others stand for; of the many legal N those at the ends are looked up."""
+    spec = catalog.database.spec
+
+    def key(placed: TensorPlaces) -> tuple[object, ...]:
+        return (placed.layout.name, *tensor_proof._read(placed), *placed.selections.items())
+
+    proven = {key(placed): math.prod(placed.sizes.values()) for placed in uses}
+    asked = 0
+    for opcode in (each.variant for each in catalog.all() if each.operation == resolution.OPERATION):
+        for product in resolution.every(spec, opcode):
+            if product.extents["n"] in {16, 256}:
+                places = (resolution.places(spec, product, *operand) for operand in resolution.described(opcode))
+                for placed in filter(None, places):
+                    assert math.prod(placed.sizes.values()) <= proven[key(placed)], product
+                    asked += 1
+    assert asked > 1000
 
 
 class _Nowhere:

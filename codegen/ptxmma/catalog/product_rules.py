@@ -7,7 +7,7 @@ one value for may be left out.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from ptxmma.arguments import integer
@@ -174,19 +174,23 @@ def types(rules: TensorProducts, facts: Facts) -> dict[str, set[str]]:
     return legal | {"stype": {value for row in scales for value in row.stype}}
 
 
-def every(rules: TensorProducts, facts: Facts) -> Iterable[Choice]:
+def every(rules: TensorProducts, facts: Facts) -> Iterator[Choice]:
     """Every legal product of an opcode, with each type of A, B, D and of the scale factors."""
-    for types in _matching(rules.types, facts):
-        for dtype in types.dtype:
-            for atype in types.atype:
-                for btype in types.btype:
-                    chosen: dict[str, str | int] = {"dtype": dtype, "atype": atype, "btype": btype}
-                    yield from _with_sizes(rules, facts, chosen)
+    for chosen in typed(rules, facts):
+        yield from sized(rules, facts, chosen)
 
 
-def _with_sizes(rules: TensorProducts, facts: Facts, types: dict[str, str | int]) -> Iterable[Choice]:
+def typed(rules: TensorProducts, facts: Facts) -> Iterator[dict[str, str]]:
+    """Every legal choice of the types of D, A and B."""
+    for row in _matching(rules.types, facts):
+        for chosen in itertools.product(*(getattr(row, name) for name in TYPES)):
+            yield dict(zip(TYPES, chosen, strict=True))
+
+
+def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iterator[Choice]:
+    """Every legal product of an opcode with these types of D, A and B."""
     for depth in _matching(rules.depths, {**facts, **types}):
-        deep = types | {"k": depth.k}
+        deep: dict[str, str | int] = {**types, "k": depth.k}
         for row in _matching(rules.shapes, {**facts, **deep}):
             for m, n in itertools.product(row.m, numbers(row.n)):
                 values = deep | {"m": m, "n": n}

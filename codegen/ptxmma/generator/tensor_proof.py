@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from ptxmma.catalog import product_rules, resolution
+from ptxmma.catalog import layouts, product_rules, resolution
 from ptxmma.catalog.tensor_places import TensorPlaces
-from ptxmma.catalog.variants import expand
+from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Problem
-from ptxmma.model import COORDINATES, Condition, Spec, TensorLayout, TensorMemory, formula
+from ptxmma.model import COORDINATES, Condition, Facts, Spec, TensorLayout, TensorMemory, TensorProducts, formula
 from ptxmma.model.formula import FormulaError
 
 _Values = npt.NDArray[np.int64]
+_Test = tuple[str, tuple[str | int, ...]]
 
 
 def uses(spec: Spec) -> Iterator[TensorPlaces]:
@@ -43,32 +44,48 @@ def _copies(spec: Spec) -> Iterator[TensorPlaces]:
 
 
 def _of_products(spec: Spec) -> Iterator[TensorPlaces]:
-    """The operands of products, those once that agree in all that conditions and formulas of layouts read."""
+    """The operands of products, those once that agree in all that conditions test and formulas of layouts read."""
     if spec.tensor_memory is None or spec.tensor_products is None:
         return
-    placing = _tested(entry.of for entry in spec.tensor_memory.layouts)
-    sizing = _tested([*(entry.when for entry in spec.types.containers), *(entry.of for entry in spec.granularities)])
-    decisive = placing | sizing | _tested(product_rules.conditions(spec.tensor_products))
-    opcodes: set[tuple[object, ...]] = set()
+    placing = _tests(entry.of for entry in spec.tensor_memory.layouts)
     products: set[tuple[object, ...]] = set()
+    for opcode, types, operands in _typed(spec, spec.tensor_products, placing):
+        for choice in product_rules.sized(spec.tensor_products, opcode.facts, types):
+            product = resolution.Product(opcode, choice)
+            answers = _answers(placing, product.facts)
+            for kind, matrix in operands:
+                alike = (kind, matrix, *resolution.numbers(spec, product, matrix).items(), answers)
+                if alike not in products:
+                    products.add(alike)
+                    if placed := resolution.places(spec, product, kind, matrix):
+                        yield placed
+
+
+def _typed(
+    spec: Spec, rules: TensorProducts, placing: Collection[_Test]
+) -> Iterator[tuple[Variant, dict[str, str], list[tuple[str, str]]]]:
+    """Opcodes with element types and operands, those once that have the same sizes and of which the same conditions hold."""
+    sizing = _tests([*(entry.when for entry in spec.types.containers), *(entry.of for entry in spec.granularities)])
+    tests = sizing.union(placing, _tests(product_rules.conditions(rules)))
+    known: set[tuple[object, ...]] = set()
     for instruction in spec.instructions:
         for opcode in expand(instruction) if instruction.operation == resolution.OPERATION else ():
-            known = [*opcode.extents.items(), *((name, opcode.facts.get(name)) for name in sorted(decisive))]
-            operands = [operand for operand in resolution.described(opcode) if (*operand, *known) not in opcodes]
-            opcodes.update((*operand, *known) for operand in operands)
-            for product in resolution.every(spec, opcode) if operands else ():
-                facts = [product.facts.get(name) for name in placing]
-                for kind, matrix in operands:
-                    alike = (kind, matrix, *resolution.numbers(spec, product, matrix).items(), *facts)
-                    if alike not in products:
-                        products.add(alike)
-                        if placed := resolution.places(spec, product, kind, matrix):
-                            yield placed
+            for types in product_rules.typed(rules, opcode.facts):
+                facts = {**opcode.facts, **types}
+                widths = [layouts.container_bits(spec, element, facts) for element in types.values()]
+                alike = (*opcode.extents.items(), *widths, _answers(tests, facts))
+                if operands := [operand for operand in resolution.described(opcode) if (*operand, *alike) not in known]:
+                    known.update((*operand, *alike) for operand in operands)
+                    yield opcode, types, operands
 
 
-def _tested(conditions: Iterable[Sequence[Condition]]) -> frozenset[str]:
-    """The facts that conditions test."""
-    return frozenset(name for each in conditions for condition in each for name in condition)
+def _tests(conditions: Iterable[Sequence[Condition]]) -> frozenset[_Test]:
+    """The facts that conditions test, each with the values that one of them allows."""
+    return frozenset(test for each in conditions for condition in each for test in condition.items())
+
+
+def _answers(tests: Collection[_Test], facts: Facts) -> tuple[bool, ...]:
+    return tuple([facts.get(name, "") in allowed for name, allowed in tests])
 
 
 def _read(placed: TensorPlaces) -> list[tuple[str, int]]:
@@ -106,26 +123,24 @@ def _fault(memory: TensorMemory, placed: TensorPlaces, chosen: dict[str, int]) -
     grid = np.meshgrid(*(np.arange(size, dtype=np.int64) for size in placed.sizes.values()), indexing="ij")
     axes: dict[str, _Values] = {axis: values.reshape(-1) for axis, values in zip(placed.sizes, grid, strict=True)}
     limits = {"cta": placed.numbers["ctas"], "lane": memory.lanes, "column": min(row.columns for row in memory.columns), "bit": memory.cell}
-    code: _Values = np.zeros(grid[0].size, dtype=np.int64)
     there: dict[str, _Values] = {}
     for name in COORDINATES:
         try:
-            there[name] = _values(layout.at.get(name, "0"), placed.numbers | chosen | axes, code.size)
+            there[name] = _values(layout.at.get(name, "0"), placed.numbers | chosen | axes, grid[0].size)
         except FormulaError as error:
             return ("at", name), str(error)
         last = there[name] + (placed.unit - 1 if name == "bit" else 0)
         if there[name].min() < 0 or last.max() >= limits[name]:
             reach = f"{name} reaches from {there[name].min()} to {last.max()}{_with(placed, chosen)}"
             return ("at", name), f"{reach}; allowed: 0..{limits[name] - 1}"
-        code = code * limits[name] + there[name]
-    if len(np.unique(code)) < len(code):
-        return ("at",), f"two places of the operand share one of tensor memory{_with(placed, chosen)}"
     for axis, values in axes.items():
         try:
-            back = _values(layout.back[axis], placed.numbers | chosen | there, code.size)
+            back = _values(layout.back[axis], placed.numbers | chosen | there, grid[0].size)
         except FormulaError as error:
             return ("back", axis), str(error)
         if (back != values).any():
+            if len(set(zip(*(place.tolist() for place in there.values()), strict=True))) < grid[0].size:
+                return ("at",), f"two places of the operand share one of tensor memory{_with(placed, chosen)}"
             point = int(np.argmax(back != values))
             at = ", ".join(f"{name} = {there[name][point]}" for name in COORDINATES)
             return ("back", axis), f"{at} leads back to {axis} = {back[point]}, not {values[point]}{_with(placed, chosen)}"
