@@ -40,14 +40,6 @@ _KEYS: dict[type[msgspec.Struct], str] = {
     Swizzle: "name",
     Target: "name",
 }
-_LITERALS: dict[type, Callable[[Any], str]] = {
-    str: lambda value: text(value),
-    Version: lambda value: text(value),
-    int: str,
-    float: repr,
-    bool: lambda value: str(int(value)),
-    type(None): lambda _: "NULL",
-}
 
 
 def text(value: str) -> str:
@@ -58,6 +50,16 @@ def text(value: str) -> str:
 def name(value: str) -> str:
     """A name as an SQL identifier, whatever it is."""
     return '"' + value.replace('"', '""') + '"'
+
+
+_LITERALS: dict[type, Callable[[Any], str]] = {
+    str: text,
+    Version: text,
+    int: str,
+    float: repr,
+    bool: lambda value: str(int(value)),
+    type(None): lambda _: "NULL",
+}
 
 
 def sql(catalog: Catalog) -> str:

@@ -24,5 +24,5 @@ class Interned:
 
 
 def without_empty(**values: Any) -> dict[str, Any]:
-    """Without what is absent: zeros, empty texts, None and False."""
-    return {key: value for key, value in values.items() if value not in (None, "", 0, False, (), [], {})}
+    """Without what is absent: zeros, what is empty, None and False."""
+    return {key: value for key, value in values.items() if value}
