@@ -122,6 +122,30 @@ def test_a_product_says_its_own_fields_alone(fields: dict[str, Any], said: str) 
         descriptors.of_product(product, **fields)
 
 
+@pytest.mark.parametrize(
+    ("ctas", "kind", "types", "n", "said"),
+    [
+        (1, "f8f6f4", {"dtype": "f32", "atype": "e4m3", "btype": "e2m1"}, 24, "16, 32, … 256"),
+        (1, "i8", {"atype": "s8", "btype": "u8"}, 8, "16, 32, … 256"),
+        (2, "f8f6f4", {"dtype": "f16", "atype": "e4m3", "btype": "e5m2"}, 48, "32, 64, … 256"),
+        (2, "mxf8f6f4.block_scale", {"atype": "e4m3", "btype": "e5m2"}, 80, "32, 64, … 256"),
+    ],
+)
+def test_b_of_8_bits_leaves_fewer_n_where_it_is_mn_major(ctas: int, kind: str, types: dict[str, Any], n: int, said: str) -> None:
+    """Table 52 of the manual."""
+    opcode = f"tcgen05.mma.cta_group::{ctas}.kind::{kind}"
+    product = ptxmma.instruction(opcode, m=128 * ctas, n=n, **types)
+    assert descriptors.of_product(product, a_majorness="MN")
+    with pytest.raises(ValueError, match=f"with b_majorness = MN has no n = {n}; legal: {said} .PTX ISA 9.7.16.10.1, Table 52"):
+        descriptors.of_product(product, b_majorness="MN")
+    wider = ptxmma.instruction(opcode, m=128 * ctas, n=64, **types)
+    assert descriptors.of_product(wider, b_majorness="MN") == descriptors.of_product(wider) | 1 << 16
+
+
+def test_b_of_16_bits_has_every_n_mn_major() -> None:
+    assert descriptors.of_product(ptxmma.instruction(_ONE, m=128, n=8, **_BF16), b_majorness="MN")
+
+
 def test_only_an_instruction_has_the_descriptor_of_a_product() -> None:
     text: Any = _ONE
     with pytest.raises(TypeError, match=r"must be a tcgen05\.mma from ptxmma\.instruction, not str"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ptxmma.catalog import product_rules
 from ptxmma.catalog.descriptor_bits import Value
 from ptxmma.catalog.descriptor_codec import codec
 from ptxmma.catalog.instruction_facts import Instruction, Missing
@@ -17,7 +18,7 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
     Raises:
         Missing: the instruction has no such descriptor, or does not state its shape and types.
         TypeError: no instruction, a field that the product already says, such as ``n``, or one that the kind does not have.
-        ValueError: a value that is not legal.
+        ValueError: a value that is not legal, alone or with the product: an N that B's majorness does not leave.
 
     >>> import ptxmma
     >>> types = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
@@ -37,4 +38,7 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
     if twice := [name for name in fields if name in own]:
         values = ", ".join(f"{name} = {own[name]}" for name in twice)
         raise TypeError(f"the product already says {values}; leave out {', '.join(twice)}, or take another product")
-    return format.encode(**said, **fields)
+    bits = format.encode(**said, **fields)
+    if (rules := instruction.database.spec.tensor_products) is not None:
+        product_rules.check_limits(rules, instruction.canonical, {**format.decode(bits), **instruction.variant.facts})
+    return bits

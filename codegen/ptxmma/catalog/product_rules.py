@@ -15,6 +15,7 @@ from ptxmma.model import (
     Condition,
     Facts,
     ProductDepth,
+    ProductLimit,
     ProductScale,
     ProductShape,
     ProductTypes,
@@ -29,7 +30,7 @@ TYPES = ("dtype", "atype", "btype")
 #: Every argument that says what the opcode does not state.
 ARGUMENTS = ("m", "n", "k", *TYPES, "stype")
 
-_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductShape, ProductScale)
+_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductShape, ProductLimit, ProductScale)
 
 
 class IllegalProductError(ValueError):
@@ -68,7 +69,7 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
     known |= types
     depth = _depth(_matching(rules.depths, known), opcode, given)
     known["k"] = depth.k
-    shape = _shape(rules, known, opcode, given)
+    shape = _shape(_matching(rules.shapes, known), opcode, depth.k, given)
     known |= shape
     scales = _matching(rules.scales, known)
     if not scales and "stype" in given:
@@ -118,21 +119,33 @@ def _depth(rows: Sequence[ProductDepth], opcode: str, given: Mapping[str, str | 
     raise IllegalProductError(f"{opcode} with these types has no k = {k}; legal: {legal}")
 
 
-def _shape(rules: TensorProducts, facts: Facts, opcode: str, given: Mapping[str, str | int]) -> dict[str, int]:
-    """M and N, which every list of sizes that speaks of the product allows."""
-    rows = _matching(rules.shapes, facts)
+def _shape(rows: Sequence[ProductShape], opcode: str, k: int, given: Mapping[str, str | int]) -> dict[str, int]:
+    """M and N."""
     legal = "; ".join(f"m = {' or '.join(map(str, row.m))} with n = {ranges(row.n)}" for row in rows) or "none"
     if missing := [name for name in ("m", "n") if name not in given]:
         raise IllegalProductError(f"{opcode} does not state its shape; say {' and '.join(missing)} ({legal})")
     m, n = integer("m", given["m"]), integer("n", given["n"])
     if not any(m in row.m and _among(n, row.n) for row in rows):
-        raise IllegalProductError(f"{opcode} with k = {facts['k']} has no m = {m}, n = {n}; legal: {legal}")
-    for row in _matching(rules.limits, {**facts, "m": m, "n": n}):
-        if m not in row.m or not _among(n, row.n):
-            raise IllegalProductError(
-                f"{opcode} has no m = {m}, n = {n} here; legal: m = {' or '.join(map(str, row.m))} with n = {ranges(row.n)}"
-            )
+        raise IllegalProductError(f"{opcode} with k = {k} has no m = {m}, n = {n}; legal: {legal}")
     return {"m": m, "n": n}
+
+
+def check_limits(rules: TensorProducts, opcode: str, facts: Facts) -> None:
+    """Check N of a legal product against what its instruction descriptor says beyond shape and types.
+
+    Args:
+        rules: the spec's.
+        opcode: the canonical spelling, for messages.
+        facts: of the opcode, the product and the fields of the descriptor.
+
+    Raises:
+        IllegalProductError: N is not legal with these fields; the message lists what is.
+    """
+    for row in _matching(rules.limits, facts):
+        if not _among(int(facts["n"]), row.n):
+            condition = next(each for each in row.of if matches((each,), facts))
+            said = ", ".join(f"{name} = {facts[name]}" for name in condition if str(facts[name]) not in opcode.split("."))
+            raise IllegalProductError(f"{opcode} with {said} has no n = {facts['n']}; legal: {ranges(row.n)} (PTX ISA {row.source})")
 
 
 def _among(number: int, spans: Sequence[Range]) -> bool:
@@ -194,12 +207,10 @@ def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iter
         for row in _matching(rules.shapes, {**facts, **deep}):
             for m, n in itertools.product(row.m, numbers(row.n)):
                 values = deep | {"m": m, "n": n}
-                known = {**facts, **values}
-                if all(m in one.m and _among(n, one.n) for one in _matching(rules.limits, known)):
-                    scales = _matching(rules.scales, known)
-                    yield from (_choice(values, depth, scale, stype) for scale in scales for stype in scale.stype)
-                    if not scales:
-                        yield _choice(values, depth, None, "")
+                scales = _matching(rules.scales, {**facts, **values})
+                yield from (_choice(values, depth, scale, stype) for scale in scales for stype in scale.stype)
+                if not scales:
+                    yield _choice(values, depth, None, "")
 
 
 def numbers(spans: Sequence[Range]) -> list[int]:

@@ -38,7 +38,7 @@ from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayo
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, ReleaseFloor, Target
 from ptxmma.model.tensor_memory import COORDINATES, Selection, TensorColumns, TensorLayout, TensorMemory
-from ptxmma.model.tensor_product import ProductDepth, ProductScale, ProductShape, ProductTypes, TensorProducts
+from ptxmma.model.tensor_product import ProductDepth, ProductLimit, ProductScale, ProductShape, ProductTypes, TensorProducts
 from ptxmma.model.version import Version
 
 __all__ = [
@@ -49,7 +49,7 @@ __all__ = [
     "Gpu", "IsaVersion", "Kind", "Layout", "Majorness", "MaskExample", "matches", "Observation", "operand_names", "OperandKind",
     "Ordering", "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",
-    "ProductDepth", "ProductScale", "ProductShape", "ProductTypes", "Selection",
+    "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductTypes", "Selection",
     "Stated", "Statement", "Step", "Swizzle", "Target", "TensorColumns", "TensorLayout", "TensorMap", "TensorMemory", "TensorProducts",
     "Throughput", "Types", "Version",
 ]  # fmt: skip

@@ -37,6 +37,14 @@ class ProductShape(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class ProductLimit(Entry, frozen=True, kw_only=True):
+    """The N that fields of the instruction descriptor leave; conditions read these, too."""
+
+    of: tuple[Condition, ...]
+    n: Annotated[tuple[Range, ...], SOME]
+    source: Source
+
+
 class ProductScale(Entry, frozen=True, kw_only=True):
     """The types of scale factors, and the kept elements along K that share one."""
 
@@ -56,5 +64,5 @@ class TensorProducts(Entry, frozen=True, kw_only=True):
     types: Annotated[tuple[ProductTypes, ...], SOME]
     depths: Annotated[tuple[ProductDepth, ...], SOME]
     shapes: Annotated[tuple[ProductShape, ...], SOME]
-    limits: tuple[ProductShape, ...] = ()  # further sizes: a product that one of these rows is for needs the row's sizes, too
+    limits: tuple[ProductLimit, ...] = ()  # a product whose descriptor one of these rows is for needs the row's N, too
     scales: tuple[ProductScale, ...] = ()
