@@ -715,3 +715,8 @@ def test_a_sparse_operand_is_as_deep_as_what_it_stores() -> None:
     sparse = ptxmma.instruction("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16")
     assert shared_memory.of(sparse, "a", "32B").shape == (64, 16)
     assert shared_memory.of(sparse, "b", "64B").shape == (32, 8)
+
+
+def test_a_sparse_product_in_tensor_memory_reads_a_packed() -> None:
+    product = ptxmma.instruction("tcgen05.mma.sp.cta_group::1.kind::f16", m=128, n=64, dtype="f32", atype="f16", btype="f16")
+    assert [shared_memory.of(product, name, "32B").shape for name in "ab"] == [(128, 16), (32, 64)]

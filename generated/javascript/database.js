@@ -3458,14 +3458,14 @@ export const database = {
      "title": "majorness of A in shared memory; MN is the manual's transpose",
      "low": 15,
      "width": 1,
-     "cases": [{"values":{"K":0}},{"when":[{"kind":["kind::tf32","kind::f16","kind::i8"]}],"values":{"MN":1}},{"when":[{"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"]}],"values":{"MN":1}}]
+     "cases": [{"values":{"K":0}},{"when":[{"kind":["kind::tf32","kind::f16","kind::f8f6f4","kind::i8"]}],"values":{"MN":1}},{"when":[{"kind":["kind::ti16"]}],"values":{"MN":1}}]
     },
     {
      "name": "b_majorness",
      "title": "majorness of B in shared memory; MN is the manual's transpose",
      "low": 16,
      "width": 1,
-     "cases": [{"values":{"K":0}},{"when":[{"kind":["kind::tf32","kind::f16","kind::i8"]}],"values":{"MN":1}},{"when":[{"kind":["kind::f8f6f4"],"btype":["e4m3","e5m2"]}],"values":{"MN":1}}]
+     "cases": [{"values":{"K":0}},{"when":[{"kind":["kind::tf32","kind::f16","kind::f8f6f4","kind::i8"]}],"values":{"MN":1}},{"when":[{"kind":["kind::ti16"]}],"values":{"MN":1}}]
     },
     {"name":"n","title":"N, columns of B","low":17,"width":6,"shift":3},
     {"name":"m","title":"M, rows of A","low":24,"width":5,"shift":4},
@@ -3504,8 +3504,8 @@ export const database = {
     {"name":"btype","title":"element type of B","low":10,"width":3,"cases":[{"values":{"e4m3":0,"e5m2":1,"e2m3":3,"e3m2":4,"e2m1":5}}]},
     {"name":"negate_a","title":"whether A is negated","low":13,"width":1},
     {"name":"negate_b","title":"whether B is negated","low":14,"width":1},
-    {"name":"a_majorness","title":"majorness of A in shared memory; MN is the manual's transpose","low":15,"width":1,"cases":[{"values":{"K":0}},{"when":[{"atype":["e4m3","e5m2"]}],"values":{"MN":1}}]},
-    {"name":"b_majorness","title":"majorness of B in shared memory; MN is the manual's transpose","low":16,"width":1,"cases":[{"values":{"K":0}},{"when":[{"btype":["e4m3","e5m2"]}],"values":{"MN":1}}]},
+    {"name":"a_majorness","title":"majorness of A in shared memory; MN is the manual's transpose","low":15,"width":1,"cases":[{"values":{"K":0,"MN":1}}]},
+    {"name":"b_majorness","title":"majorness of B in shared memory; MN is the manual's transpose","low":16,"width":1,"cases":[{"values":{"K":0,"MN":1}}]},
     {"name":"n","title":"N, columns of B","low":17,"width":6,"shift":3},
     {"name":"scale_type","title":"type of the scale factors of A and B","low":23,"width":1,"cases":[{"values":{"ue8m0":1}}]},
     {"name":"scale_a_lanes","title":"lanes over which the scale factors of A lie","low":26,"width":1,"unit":"lanes","cases":[{"values":{"32":0}},{"values":{"128":1},"targets":["sm_107f"]}]},

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ptxmma.arguments import integer
-from ptxmma.catalog.descriptor_bits import FieldValue, Mistake, Value, bits_text, ones, placed, spare, taken, width_of
+from ptxmma.catalog.descriptor_bits import FieldValue, Mistake, Value, bits_text, mask, ones, placed, spare, taken, width_of
 from ptxmma.catalog.descriptor_readers import check_target, reads
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.requirements import targets_of
@@ -40,9 +40,9 @@ class Codec:
         self._features = targets_of(spec.targets).features(target) if target else None
         self.parameters = tuple(field for field in format.fields if field.fixed is None)
         own = {field.name for field in format.fields}
-        tested = {field.name: {key for case in field.cases for when in case.when for key in when} & own for field in format.fields}
+        self._tested = {field.name: {key for case in field.cases for when in case.when for key in when} & own for field in format.fields}
         #: Fields whose cases test others come after these.
-        self._order = sorted(format.fields, key=lambda field: bool(tested[field.name]))
+        self._order = sorted(format.fields, key=lambda field: bool(self._tested[field.name]))
 
     def encode(self, **fields: Value) -> int:
         """The bits of a descriptor.
@@ -92,23 +92,30 @@ class Codec:
             rows.append(FieldValue(field, stored, facts[field.name]))
         return sorted(rows, key=lambda row: row.field.low)
 
-    def mistakes(self, descriptor: int) -> list[Mistake]:
+    def mistakes(self, descriptor: int, unknown: int = 0) -> list[Mistake]:
         """What is wrong with the bits: fields whose values are not legal, and bits that must be 0.
+
+        What depends on the bits of the mask ``unknown`` is not judged.
 
         Raises:
             TypeError, ValueError: as :meth:`explain`.
         """
-        rows = self.explain(descriptor)
+        rows = self.explain(descriptor & ~unknown)
         facts: _Facts = self._facts | {row.field.name: row.value for row in rows}
+        unread = {field.name for field in self.format.fields if mask(field) & unknown}
         wrong = []
         for field, stored, _ in rows:
+            if field.name in unread or self._tested[field.name] & unread:
+                continue
             if field.fixed is not None and stored != field.fixed:
                 wrong.append(Mistake(field.name, f"{field.name} is {stored}; it is always {field.fixed}"))
             elif field.fixed is None and not self._fits(field, stored, facts):
                 wrong.append(Mistake(field.name, f"{field.name} holds {stored}; {self._allowed(field, facts, named=True)}"))
         if self.format.spare == "zero":
             wrong += (
-                Mistake("", f"{bits_text(low, width)} must be 0") for low, width in spare(self.format) if descriptor >> low & ones(width)
+                Mistake("", f"{bits_text(low, width)} must be 0")
+                for low, width in spare(self.format)
+                if (descriptor & ~unknown) >> low & ones(width)
             )
         return wrong
 

@@ -17,6 +17,7 @@ from ptxmma.check.constant_descriptors import ConstantDescriptors
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.instruction_judge import Judge, Tally
 from ptxmma.check.remarks import Remark, finding_of
+from ptxmma.check.tensor_descriptors import TensorDescriptors
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.ptx import inline_assembly
 from ptxmma.ptx.blocks import Outline
@@ -66,6 +67,7 @@ class Checker:
         self._opcodes = Opcodes(spec)
         self._judge = Judge(entries)
         self._descriptors = ConstantDescriptors(entries)
+        self._tensor_descriptors = TensorDescriptors(entries)
         self._protocol = async_protocol.protocol(entries) if follow else None
         self._tensors = TensorKernels(entries) if follow else None
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
@@ -137,6 +139,7 @@ class Checker:
             tally.add(self._of_flow(function, self._protocol))
         if tally.instructions and self._tensors is not None and function.whole:
             tally.add(self._tensors.of_kernel(function))
+            tally.add(self._tensor_descriptors.of_function(function, target))
         if tally.instructions and function.operands:
             tally.add(asm_operands.of_operands(function, [*self._judge.judged(function, target)]))
         remarks = sorted(tally.remarks, key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))

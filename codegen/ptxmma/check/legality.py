@@ -137,6 +137,8 @@ class Legality:
             where = f" for {target}" if target else ""
             return Fault("register-type", f"{operand.name} must be {wanted(operand)}: assemblers refuse {in_words(value)} here{where}")
         if accepted and isinstance(value, int) and operand.immediates is None:
+            if self._quirks.generates(instruction, operand, value):
+                return None
             text = f"{operand.name} should be {wanted(operand)}: assemblers accept a constant, but not all generate code for it"
             return Fault("constant", text, severe=False)
         return fault._replace(severe=not accepted)

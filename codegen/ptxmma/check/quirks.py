@@ -47,6 +47,10 @@ class Quirks:
         answers = [rule.accepted for rule in rules if self._holds(rule, target)]
         return answers[-1] if answers else None
 
+    def generates(self, instruction: Instruction, operand: Operand, value: Value) -> bool:
+        """Whether every assembler that accepts a value for an operand generates code for it."""
+        return any(rule.generates for rule in self._about(instruction, operand) if _fits(rule, operand, value))
+
     @staticmethod
     def applies(rule: Quirk, instruction: Instruction, operand: Operand) -> bool:
         """Whether the conditions of a rule match an operand."""

@@ -30,6 +30,13 @@ def _kernel(*lines: str) -> str:
 
 
 RULES: Mapping[str, Rule] = {
+    "instruction-descriptor": Rule(
+        "An instruction descriptor is one of its opcode: it has a legal M and N, types of its kind, and no bits that must be 0.",
+        "Assemblers do not see what the descriptor holds. With another, behaviour is undefined.",
+        "Let ptxmma.descriptors.of_product make it; ptxmma descriptor instruction f16 0x8400490 shows the fields of one.",
+        _kernel("mov.b32 %r1, 0x8420490;", _MMA, _COMMIT),
+        _kernel("mov.b32 %r1, 0x8400490;", _MMA, _COMMIT),
+    ),
     "missing-thread-fence": Rule(
         "A kernel that waits for an mbarrier of tcgen05.commit fences before it loads the result.",
         "tcgen05.ld is asynchronous: without the fence nothing orders it after the wait. Some libraries leave the fence out, and chips may "

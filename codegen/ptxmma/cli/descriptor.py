@@ -69,7 +69,7 @@ def encode(family: str, swizzle: str, as_json: bool, database: str | None, **giv
         raise click.UsageError(in_options(str(error))) from None
     from ptxmma.matrices.suspicions import suspicions
 
-    wrong = suspicions(bits, given["major"] and given["major"].upper(), family=family, database=database)
+    wrong = suspicions(bits, given["major"] and given["major"].upper(), element=given["element"], family=family, database=database)
     if as_json:
         _json(bits, None, given["major"], family, wrong, database)
     else:
@@ -114,7 +114,11 @@ def _described(family: str, swizzle: str, given: dict[str, Any], database: str |
 @click.argument("descriptor", type=integer)
 @family_option
 @click.option(
-    "--type", "element", metavar="NAME", shell_complete=known_names("element"), help="Count bytes as elements of this type too: bf16."
+    "--type",
+    "element",
+    metavar="NAME",
+    shell_complete=known_names("element"),
+    help="The element type: bytes are counted as elements, too, and the swizzle is judged by it.",
 )
 @tile_option("major")
 @table_options()
@@ -133,7 +137,7 @@ def decode(descriptor: int, family: str, element: str | None, major: str | None,
     if element is not None and kind is None:
         raise click.UsageError(f"unknown --type {element}; known: {', '.join(entry.name for entry in spec.types.elements)}")
     try:
-        wrong = suspicions(descriptor, major and major.upper(), family=family, database=database)
+        wrong = suspicions(descriptor, major and major.upper(), element=element, family=family, database=database)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if form == "json":

@@ -113,8 +113,8 @@ def described(instruction: Instruction) -> dict[str, Multiplicand]:
         return {}
     sizes, blocks = instruction.extents, instruction.extents.get("ctas", 1)
     spec, depth = instruction.database.spec, sizes["k"]
-    kept = instruction.metadata.granularity if instruction.sparse else None
-    packed = depth * kept.kept // kept.chunk if kept else depth
+    pattern = layouts.granularity(spec, instruction.variant)
+    packed = depth * pattern.kept // pattern.chunk if pattern else depth
     types = {name: layouts.element_type(spec, instruction.matrix_types[name]) for name in "ab"}
     return {
         "a": Multiplicand("a", types["a"], sizes["m"] // blocks, packed, described=True),

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ptxmma.catalog.descriptor_bits import ones, spare, width_of
@@ -16,7 +16,7 @@ from ptxmma.catalog.instructions import Catalog, DatabaseLike, catalog
 from ptxmma.matrices.canonical import STRIDES, Canonical, canonical, majornesses, matrix_codec, memory_of, mode_of, readable
 from ptxmma.matrices.matrix_descriptor import Descriptor, base_offset
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
-from ptxmma.model import SharedMemory
+from ptxmma.model import Majorness, SharedMemory
 
 #: More groups of 8 lines than matrices in shared memory usually have: those of twice the largest N.
 _MOST_GROUPS = 64
@@ -26,7 +26,7 @@ class Suspicion(NamedTuple):
     """A probable mistake in a descriptor."""
 
     field: str  # ``"stride_byte_offset"``; ``""`` for bits that belong to no field
-    rule: str  # "unused", "illegal", "base", "pattern", "zero", "overlap", "phase", "bytes" or "reach"
+    rule: str  # "unused", "illegal", "type", "base", "pattern", "zero", "overlap", "phase", "bytes" or "reach"
     text: str
 
 
@@ -34,6 +34,7 @@ def suspicions(
     descriptor: int,
     majorness: str | None = None,
     *,
+    element: str | None = None,
     matrix: Multiplicand | None = None,
     unknown: int = 0,
     family: str = "wgmma",
@@ -43,6 +44,7 @@ def suspicions(
 
     - ``unused``: bits that belong to no field are set.
     - ``illegal``: a field of a descriptor of ``tcgen05`` holds what it must not, or bits that must be 0 are not.
+    - ``type``: no instruction reads the element type with this swizzle and majorness.
     - ``base``: a base offset where nothing is swizzled.
     - ``pattern``: the base offset is not that of a pattern that starts where the matrix does.
     - ``zero``, ``overlap``: a stride with which neighbouring groups of lines overlap.
@@ -57,6 +59,7 @@ def suspicions(
     Args:
         descriptor: the 64 bits.
         majorness: ``"K"`` or ``"MN"``; by default only what is suspicious for both is reported, or for those that the matrix may have.
+        element: the type of the matrix, ``"tf32"``; that of ``matrix`` by default.
         matrix: the operand that it describes: only the strides that it uses are judged, without allowance for customary values.
         unknown: a mask of bits that are not known; what depends on them is not reported.
         family: of the instruction that reads it, ``"wgmma"`` or ``"tcgen05"``.
@@ -70,11 +73,16 @@ def suspicions(
     descriptor &= ~unknown
     unread = {field.name for field in codec.format.fields if unknown >> field.low & ones(field.width)}
     if "swizzle" in unread:
-        return [*_unused(descriptor, codec, unread)]
+        return [*_unused(descriptor, codec, unknown)]
     read = Descriptor.decode(descriptor, family=family, database=database)
+    if "leading_mode" in unread or read.leading_mode != "offset":
+        unread.add("leading_byte_offset")  # an address
+    name = matrix.element.name if matrix is not None else element
+    if unreadable := _unreadable(read.swizzle, majorness, name, majornesses(family, database)):
+        return [*_unused(descriptor, codec, unknown), unreadable]
     every = list(dict.fromkeys(each.majorness for each in majornesses(family, database) if read.swizzle in each.swizzles))
     if matrix is not None:
-        every = [each for each in every if matrix.element.name in readable(each, database, family=family)]
+        every = [each for each in every if name in readable(each, database, family=family, swizzle=read.swizzle)]
     by_majorness = []
     for each in every if majorness is None else [majorness]:
         layout = canonical(memory, each, read.swizzle)
@@ -88,7 +96,7 @@ def suspicions(
         judged = [*strides.alone(known, by_all & known.keys()), *(strides.in_bytes(users) if known == users else ())]
         by_majorness.append({(suspicion.field, suspicion.rule): suspicion for suspicion in judged})
     shared = [suspicion for key, suspicion in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
-    return [*_unused(descriptor, codec, unread), *_of_pattern(read, memory, unread, database), *shared]
+    return [*_unused(descriptor, codec, unknown), *_of_pattern(read, memory, unread, database), *shared]
 
 
 def used_strides(layout: Canonical, database: DatabaseLike = None, family: str = "wgmma") -> set[str]:
@@ -148,10 +156,10 @@ def _chosen(entries: Catalog, family: str) -> Iterator[tuple[str, Multiplicand]]
                     yield family, Multiplicand(name, elements[element], lines, depth.k, described=True)
 
 
-def _unused(descriptor: int, codec: Codec, unread: Set[str] = frozenset()) -> Iterator[Suspicion]:
+def _unused(descriptor: int, codec: Codec, unknown: int = 0) -> Iterator[Suspicion]:
     """What instructions do not read, or need to be otherwise: fields first, then runs of bits that belong to none, from the lowest up."""
     if codec.format.spare == "zero":
-        yield from (Suspicion(each.field, "illegal", each.text) for each in codec.mistakes(descriptor) if each.field not in unread)
+        yield from (Suspicion(each.field, "illegal", each.text) for each in codec.mistakes(descriptor, unknown))
         return
     for low, width in spare(codec.format):
         if descriptor >> low & ones(width):
@@ -159,6 +167,20 @@ def _unused(descriptor: int, codec: Codec, unread: Set[str] = frozenset()) -> It
             below = max((field for field in codec.format.fields if field.low < low), key=lambda field: field.low)
             most = ones(width_of(below)) << below.shift
             yield Suspicion("", "unused", f"{bits} ignored; was {below.name} larger than the {most} that its field holds?")
+
+
+def _unreadable(swizzle: str, majorness: str | None, element: str | None, known: Iterable[Majorness]) -> Suspicion | None:
+    """The suspicion that no instruction reads a type so; None where one does, or where the type is none that instructions read."""
+    reading = [each for each in known if element in each.elements]
+    wanted = [each for each in reading if majorness in (None, each.majorness)]
+    if not reading or any(swizzle in each.swizzles for each in wanted):
+        return None
+    how = f" {majorness}-major" if majorness else ""
+    text = f"{element} cannot be read{how} with swizzle {swizzle}"
+    if wanted:
+        swizzles = dict.fromkeys(name for each in wanted for name in each.swizzles)
+        return Suspicion("swizzle", "type", f"{text}, only with {' or '.join(swizzles)}")
+    return Suspicion("swizzle", "type", f"{element} cannot be read{how}, only {' or '.join(each.majorness for each in reading)}-major")
 
 
 def _of_pattern(read: Descriptor, memory: SharedMemory, unread: set[str], database: DatabaseLike) -> Iterator[Suspicion]:

@@ -47,6 +47,7 @@ class Quirk(Entry, frozen=True, kw_only=True):
     most: int | None = None
     multiple: Positive = 1  # constants: those that are multiples of it
     accepted: bool
+    generates: bool = False  # constants: every release that accepts them generates code for them, too
 
 
 #: What becomes of code that follows the manual: it computes something else, an assembler refuses it, nothing, since assemblers accept more

@@ -18,12 +18,12 @@ _WRITES = re.compile(rb"(?<![\w$%.])(call|[a-z]\w*\.[\w.:]*)\s+\(?\s*(\{[^{};]*\
 _REST = rb"\s+(\{[^{};]*\}|[\w$%|]+)\s*,([^;]*)"
 #: The instructions whose results are known, one by one: a search for what begins with a word is fast.
 _COMPUTED = [
-    re.compile(b"(" + opcode + rb"(?:32|64))" + _REST)
-    for opcode in (rb"mov\.[bus]", rb"or\.b", rb"and\.b", rb"add\.[us]", rb"shl\.b", rb"shr\.[bu]", rb"bfi\.b", rb"cvt\.u64\.u")
+    re.compile(b"(" + opcode + rb"(?:16|32|64))" + _REST)
+    for opcode in (rb"mov\.[bus]", rb"or\.b", rb"and\.b", rb"add\.[us]", rb"shl\.b", rb"shr\.[bu]", rb"bfi\.b", rb"cvt\.u\d\d\.u")
 ]
 _OPERAND = re.compile(rb"\{[^{}]*\}|[^,{}\s][^,{}]*")
 _WORDS = re.compile(rb"[\w$%]+")
-_OPCODE = re.compile(rb"((?:mov|or|and|add|shl|bfi)(?=\.[bus])|shr(?=\.[bu])|cvt\.u64(?=\.u))\.[bus](32|64)")
+_OPCODE = re.compile(rb"((?:mov|or|and|add|shl|bfi)(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u))\.[bus](16|32|64)")
 #: Instructions between a register and the constants that it is made of: of more, nothing is known.
 _DEEPEST = 64
 
@@ -113,8 +113,10 @@ class KnownBits:
         match = _OPCODE.fullmatch(opcode)
         if match is None:
             return _UNKNOWN
-        operands, width = [operand.strip() for operand in _OPERAND.findall(rest)], int(match[2])
-        if match[1] in (b"mov", b"cvt.u64"):
+        operands, width = [operand.strip() for operand in _OPERAND.findall(rest)], int(match[3])
+        if match[2]:
+            return self.of(operands[0]).within(width).within(int(match[2]))
+        if match[1] == b"mov":
             part = width // count
             return self._packed(operands[0], width).shifted(-place * part).within(part)
         made = _MADE[match[1]](*[self.of(operand).within(width) for operand in operands])

@@ -317,9 +317,7 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_is_legal(
              (0x1u >> fields.saturate & 1) &&
              (0x3u >> fields.dtype & 1) &&
              (0x3bu >> fields.atype & 1) &&
-             (0x3bu >> fields.btype & 1) &&
-             ((0x3u >> fields.atype & 1 ? 0x3u : 0x1u) >> fields.a_majorness & 1) &&
-             ((0x3u >> fields.btype & 1 ? 0x3u : 0x1u) >> fields.b_majorness & 1);
+             (0x3bu >> fields.btype & 1);
     case PTXMMA_TCGEN05_KIND_I8:
       return ((!fields.sparse ? 0x1u : 0xfu) >> fields.sparsity_selector & 1) &&
              (0x4u >> fields.dtype & 1) &&
@@ -334,8 +332,6 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_is_legal(
              (0x4u >> fields.dtype & 1) &&
              (0x8u >> fields.atype & 1) &&
              (0x8u >> fields.btype & 1) &&
-             (0x1u >> fields.a_majorness & 1) &&
-             (0x1u >> fields.b_majorness & 1) &&
              (0x1u >> fields.k & 1);
     default:
       return 0;
@@ -473,8 +469,6 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_mxf8f6f4_is_legal(
     case PTXMMA_TCGEN05_KIND_MXF8F6F4:
       return (0x3bu >> fields.atype & 1) &&
              (0x3bu >> fields.btype & 1) &&
-             ((0x3u >> fields.atype & 1 ? 0x3u : 0x1u) >> fields.a_majorness & 1) &&
-             ((0x3u >> fields.btype & 1 ? 0x3u : 0x1u) >> fields.b_majorness & 1) &&
              (0x2u >> fields.scale_type & 1);
     default:
       return 0;

@@ -1,0 +1,150 @@
+"""What is wrong with the descriptors that instructions of tensor memory take, as far as their bits are known.
+
+An instruction descriptor is judged by its opcode, and the descriptors of A and B by the product that it makes of the opcode.  Where the
+product is not known, they are judged by what holds for every product.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma.catalog import layouts
+from ptxmma.catalog.descriptor_bits import mask
+from ptxmma.catalog.descriptor_codec import codec
+from ptxmma.catalog.product_descriptor import argument_of, codec_of, product_of
+from ptxmma.catalog.product_rules import IllegalProductError
+from ptxmma.check.remarks import Remark, spelling_of
+from ptxmma.matrices.product_operands import described
+from ptxmma.matrices.suspicions import suspicions
+from ptxmma.ptx.known_bits import Bits, KnownBits
+from ptxmma.ptx.lines import items
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.descriptor_bits import Value
+    from ptxmma.catalog.instructions import Catalog, Instruction
+    from ptxmma.ptx.statements import Function, Statement
+
+_MATRIX, _PRODUCT = "shared-descriptor", "instruction-descriptor"
+#: The rules about them.
+_RULES = {_MATRIX: "descriptor", _PRODUCT: "instruction-descriptor"}
+
+
+class _Described(NamedTuple):
+    """An operand that is a descriptor."""
+
+    place: int  # its number among the operands
+    kind: str
+    matrix: str  # "a" or "b"; "" where it describes no multiplicand
+    source: str
+
+
+class _Product(NamedTuple):
+    """What an instruction descriptor says, as far as it is known."""
+
+    wrong: tuple[str, ...]
+    fields: Mapping[str, Value]  # those that are known
+    chosen: Instruction | None  # the product, where all is known that it depends on
+
+
+class TensorDescriptors:
+    """Judges descriptors by a database; answers are remembered."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        entries = catalog.database.spec.instructions
+        described = (entry for entry in entries if any(kind.kind == _MATRIX for kind in entry.operand_kinds.values()))
+        self._opcodes = tuple({(entry.opcode or entry.name).encode() for entry in described})
+        self._described = functools.lru_cache(maxsize=1 << 8)(self._descriptors)
+        self._product = functools.lru_cache(maxsize=1 << 8)(self._read)
+        self._matrix = functools.lru_cache(maxsize=1 << 10)(self._wrong_matrix)
+
+    def of_function(self, function: Function, target: str) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike."""
+        if not any(opcode in function.text for opcode in self._opcodes):
+            return
+        statements = [each for each in function.statements() if each.broken is None and each.opcode.startswith(self._opcodes)]
+        # Most functions have nothing doubtful, even if what writes registers otherwise is left out.
+        if not any(self._doubts(statements, KnownBits(function.text, guess=True), target)):
+            return
+        reported = set[str]()
+        for statement, each, text in self._doubts(statements, KnownBits(function.text), target):
+            where = f"in the descriptor of {each.matrix.upper()}, " if each.matrix else f"in the {each.kind.replace('-', ' ')}, "
+            message = f"{where}{text} (PTX ISA {each.source})"
+            if message not in reported:
+                reported.add(message)
+                yield Remark(function.operand(statement, each.place), "warning", _RULES[each.kind], message), statement.opcode
+
+    def _doubts(self, statements: Iterable[Statement], known: KnownBits, target: str) -> Iterator[tuple[Statement, _Described, str]]:
+        for statement in statements:
+            instruction = self._catalog.meaning(spelling_of(statement.opcode))
+            if instruction is None:
+                continue
+            product = _Product((), {}, None)
+            for each in self._described(instruction, tuple([_bracket(operand) for operand in statement.operands])):
+                bits = known.of(statement.operands[each.place])
+                if each.kind == _PRODUCT:
+                    product = self._product(instruction, bits.within(32), target)
+                    wrong = product.wrong
+                else:
+                    majorness = str(product.fields.get(f"{each.matrix}_majorness", ""))
+                    wrong = self._matrix(product.chosen or instruction, each.matrix, majorness, bits, target)
+                yield from ((statement, each, text) for text in wrong)
+
+    @staticmethod
+    def _descriptors(instruction: Instruction, brackets: tuple[bytes, ...]) -> list[_Described]:
+        """The descriptors among the operands of an instruction, by how these are bracketed; the instruction descriptor comes first."""
+        for form in instruction.forms:
+            pairs = list(zip(items(form.syntax), form.operands, strict=True))
+            if brackets == tuple(b"{" if operand.listed else b"[" if name.startswith("[") else b"" for name, operand in pairs):
+                operands = enumerate(form.operands)
+                described = [_Described(place, each.kind, each.of, each.source) for place, each in operands if each.kind in _RULES]
+                return sorted(described, key=lambda each: each.kind != _PRODUCT)
+        return []
+
+    @staticmethod
+    def _read(instruction: Instruction, bits: Bits, target: str) -> _Product:
+        """What an instruction descriptor says, whatever its unknown bits are."""
+        try:
+            format = codec_of(instruction, target or None)
+        except ValueError:  # the target has no such instruction
+            return _Product((), {}, None)
+        decoded = format.decode(bits.value)
+        fields = {field.name: decoded[field.name] for field in format.parameters if not mask(field) & bits.unknown}
+        wrong = [each.text for each in format.mistakes(bits.value, bits.unknown)]
+        if fields.get("sparse", instruction.sparse) != instruction.sparse:
+            wrong.append(f"sparse is {fields['sparse']}, but the opcode multiplies {'sparse' if instruction.sparse else 'dense'} matrices")
+        chosen = None
+        if not wrong and all(name in fields for name in decoded if argument_of(name)):
+            try:
+                chosen = product_of(instruction, fields)
+            except IllegalProductError as error:
+                wrong.append(str(error))
+            else:
+                if target in instruction.accepted_by() and target not in chosen.accepted_by():
+                    wrong.append(f"{target} does not support {', '.join(f'{name} = {value}' for name, value in chosen.variant.chosen)}")
+        return _Product(tuple(wrong), fields, chosen)
+
+    def _wrong_matrix(self, instruction: Instruction, matrix: str, majorness: str, bits: Bits, target: str) -> tuple[str, ...]:
+        """What is wrong with the descriptor of a matrix, whatever its unknown bits are."""
+        try:
+            format = codec("matrix", target=target or None, database=self._catalog.database)
+        except ValueError:  # the target has no such instruction
+            return ()
+        mistakes = format.mistakes(bits.value, bits.unknown)
+        if mistakes or not matrix:
+            return tuple(each.text for each in mistakes)
+        multiplicand = described(instruction).get(matrix)
+        if multiplicand is not None and layouts.container(instruction.database.spec, multiplicand.element.name, instruction.variant.facts):
+            return ()  # it is padded, and canonical layouts are not
+        doubts = suspicions(
+            bits.value, majorness or None, matrix=multiplicand, unknown=bits.unknown, family="tcgen05", database=self._catalog.database
+        )
+        # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
+        return tuple(each.text for each in doubts if each.field != "start_address")
+
+
+def _bracket(operand: bytes) -> bytes:
+    """The bracket with which an operand begins; ``b""`` without one."""
+    return operand[:1] if operand.startswith((b"{", b"[")) else b""

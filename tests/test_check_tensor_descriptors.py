@@ -1,0 +1,173 @@
+"""Descriptors of instructions of tensor memory whose bits are known: what of them is reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ptxmma
+from ptxmma.check import check
+from ptxmma.matrices.descriptors import instruction_descriptor, of_product
+
+_F16 = "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"
+_PAIR = _F16.replace("group::1", "group::2")
+_TENSOR_A = _F16.replace("%rd0", "[%r2]")
+_BF16 = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
+#: Of a K-major tile with the 128-byte swizzle: SBO is 1,024 bytes, and the version is 1.
+_RIGHT = 0x4000404000010040
+
+
+def reported(*lines: str, target: str = "sm_100a") -> list[tuple[str, str]]:
+    """The rules and messages about the descriptors of a kernel, whatever else is wrong with it."""
+    head = f".version 9.4\n.target {target}\n.visible .entry kernel()\n{{\n"
+    head += ".reg .b16 %rs<4>; .reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .pred %p<2>;"
+    findings = [each for each in check("\n".join([head, *lines, "ret;", "}"])) if each.rule in ("descriptor", "instruction-descriptor")]
+    assert all(each.severity == "warning" for each in findings)
+    return [(each.rule, each.message) for each in findings]
+
+
+def about_product(bits: int, line: str = _F16, target: str = "sm_100a") -> str:
+    """What is said of an instruction descriptor; empty where nothing is."""
+    messages = reported(f"mov.b32 %r1, {bits:#x};", line, target=target)
+    assert [rule for rule, _ in messages] in ([], ["instruction-descriptor"])
+    return "".join(message for _, message in messages)
+
+
+def about_b(bits: int, product: int, line: str = _F16) -> str:
+    """What is said of the descriptor of B in a product."""
+    messages = reported(f"mov.b32 %r1, {product:#x};", f"mov.b64 %rd1, {bits:#x};", line)
+    assert [rule for rule, _ in messages] in ([], ["descriptor"])
+    return "".join(message for _, message in messages)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "fields", "said"),
+    [
+        (_F16, "f16", {"m": 128, "n": 256, **_BF16}, ""),
+        (_F16, "f16", {"m": 128, "n": 264, **_BF16}, "has no m = 128, n = 264; legal: m = 64 or 128 with n = 8, 16, … 256"),
+        (_F16, "f16", {"m": 256, "n": 128, **_BF16}, "has no m = 256, n = 128"),
+        (_PAIR, "f16", {"m": 256, "n": 128, **_BF16}, ""),
+        (_PAIR, "f16", {"m": 256, "n": 8, **_BF16}, "has no m = 256, n = 8"),
+        (_F16, "f16", {"m": 128, "n": 256, "dtype": "f16", "atype": "bf16", "btype": "f16"}, "takes no dtype = f16, atype = bf16"),
+        (_F16, "f16", {"m": 128, "n": 256, "sparse": 1, **_BF16}, "sparse is 1, but the opcode multiplies dense matrices"),
+        (
+            _F16.replace("mma.", "mma.sp.").replace("%r1,", "[%r3], %r1,"),
+            "f16",
+            {"m": 128, "n": 256, **_BF16},
+            "sparse is 0, but the opcode",
+        ),
+        (_F16.replace("f16", "i8"), "i8", {"m": 128, "n": 24, "atype": "s8", "btype": "u8"}, ""),
+        (
+            _F16.replace("f16", "i8"),
+            "i8",
+            {"m": 128, "n": 24, "atype": "s8", "btype": "u8", "b_majorness": "MN"},
+            "b_majorness = MN has no n = 24",
+        ),
+        (_F16.replace("mma.", "mma.ws."), "f16", {"m": 32, "n": 64, **_BF16}, ""),
+        (_F16.replace("mma.", "mma.ws."), "f16", {"m": 32, "n": 96, **_BF16}, "has no m = 32, n = 96"),
+    ],
+)
+def test_a_descriptor_chooses_a_product_of_its_opcode(line: str, kind: str, fields: dict[str, Any], said: str) -> None:
+    message = about_product(instruction_descriptor(kind, **fields), line)
+    assert said in message
+    assert bool(said) == bool(message)
+
+
+@pytest.mark.parametrize(
+    ("bits", "said"),
+    [
+        (0x8400490 | 1 << 6, "bit 6 must be 0"),
+        (0x8400490 | 1 << 3, "saturate holds 1; allowed: 0"),
+        (0x8400490 | 3 << 4, "dtype holds 3; allowed: 0 (f16), 1 (f32)"),
+        (0x8400490 | 2 << 7, "atype holds 3; allowed: 0 (f16), 1 (bf16)"),
+        (0x8400490 | 3 << 13 | 3 << 15, ""),  # negated and MN-major
+    ],
+)
+def test_fields_of_an_instruction_descriptor(bits: int, said: str) -> None:
+    assert said in about_product(bits)
+    assert bool(said) == bool(about_product(bits))
+
+
+def test_the_target_decides() -> None:
+    """K = 96 is that of sm_103a."""
+    line = "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32 [%r0], %rd0, %rd1, %r1, [%r2], [%r3], %p0;"
+    bits = of_product(ptxmma.instruction(line.split()[0], m=128, n=64, k=96))
+    assert about_product(bits, line, "sm_103a") == ""
+    assert "k holds 1; allowed: 0 (64); 96 on sm_103a" in about_product(bits, line, "sm_100a")
+    assert about_product(bits, line, "sm_90a") == ""  # which has no such instruction
+
+
+#: How an instruction descriptor comes into %r1; its low half alone is known in the last ones.
+_MADE = {
+    "in parts": ["mov.b16 %rs1, {low};", "mov.b16 %rs2, {high};", "mov.b32 %r1, {{%rs1, %rs2}};"],
+    "upper half": ["mov.b64 %rd5, {wide};", "shr.u64 %rd6, %rd5, 32;", "cvt.u32.u64 %r1, %rd6;"],
+    "unpacked": ["mov.b64 %rd5, {wide};", "mov.b64 {{%r9, %r1}}, %rd5;"],
+    "with a selector": ["and.b32 %r9, %r10, 3;", "or.b32 %r1, %r9, {whole};"],
+    "extended": ["mov.b16 %rs1, {high};", "cvt.u32.u16 %r9, %rs1;", "shl.b32 %r10, %r9, 16;", "or.b32 %r1, %r10, {low};"],
+}
+
+
+@pytest.mark.parametrize("made", _MADE)
+def test_constants_are_followed(made: str) -> None:
+    line = _F16.replace("mma.", "mma.sp.").replace("%r1,", "[%r3], %r1,")
+    for n, said in ((256, False), (264, True)):
+        bits = instruction_descriptor("f16", m=128, n=n, sparse=1, **_BF16)
+        known = {"low": bits & 0xFFFF, "high": bits >> 16, "wide": bits << 32, "whole": bits}
+        assert bool(reported(*[text.format(**known) for text in _MADE[made]], line)) == said
+
+
+@pytest.mark.parametrize(
+    "lines", [["ld.param.b32 %r1, [x];"], ["mov.b32 %r2, 0x8420490;", "xor.b32 %r1, %r2, %r3;"], ["or.b32 %r1, %r2, 0x8420000;"]]
+)
+def test_where_too_little_is_known(lines: list[str]) -> None:
+    assert reported(*lines, _F16) == []
+
+
+@pytest.mark.parametrize(
+    ("bits", "fields", "said"),
+    [
+        (_RIGHT, {}, ""),
+        (_RIGHT & ~(7 << 46), {}, "version is 0; it is always 1"),
+        (_RIGHT | 1 << 14, {}, "bits 15:14 must be 0"),
+        (_RIGHT | 1 << 61, {}, "swizzle holds 3; allowed: 0 (none)"),
+        (_RIGHT & ~(0x3FFF << 32), {}, "SBO is 0"),
+        (_RIGHT + (0x3C0 << 32), {}, "are 1024 bytes meant?"),
+        (0x2000404000010040, {}, "bf16 cannot be read K-major with swizzle 128B_ATOM_32B"),
+        (_RIGHT, {"b_majorness": "MN"}, "LBO is 16 bytes, but a group"),
+        (0x4000404002000040, {"b_majorness": "MN"}, ""),
+    ],
+)
+def test_descriptors_of_matrices_are_judged_by_the_product(bits: int, fields: dict[str, str], said: str) -> None:
+    message = about_b(bits, instruction_descriptor("f16", m=128, n=256, **_BF16, **fields))
+    assert said in message
+    assert bool(said) == bool(message)
+
+
+def test_the_swizzle_of_mn_major_tf32() -> None:
+    product = instruction_descriptor("tf32", m=128, n=32, b_majorness="MN")
+    line = _F16.replace("f16", "tf32")
+    assert "tf32 cannot be read MN-major with swizzle 128B, only with 128B_ATOM_32B" in about_b(_RIGHT, product, line)
+    assert about_b(0x2000402000010040, product, line) == ""
+
+
+def test_without_a_product_only_what_holds_for_all() -> None:
+    assert reported(f"mov.b64 %rd1, {_RIGHT & ~(7 << 46):#x};", _F16)
+    assert reported(f"mov.b64 %rd1, {_RIGHT:#x};", _F16) == []
+    assert reported("mov.b64 %rd1, 0x4000404000010040;", _TENSOR_A) == []
+    assert reported("mov.b64 %rd1, 0x0;", "tcgen05.cp.cta_group::1.128x256b [%r0], %rd1;") == [
+        ("descriptor", "in the shared descriptor, version is 0; it is always 1 (PTX ISA 9.7.16.9.2)")
+    ]
+
+
+def test_padded_elements_have_no_canonical_layout() -> None:
+    bits = instruction_descriptor("f8f6f4", dtype="f32", atype="e4m3", btype="e2m1", m=128, n=256)
+    assert about_b(_RIGHT & ~(0x3FFF << 32), bits, _F16.replace("f16", "f8f6f4")) == ""
+
+
+def test_a_constant_where_every_assembler_takes_it() -> None:
+    """FlashMLA writes 0 for the mask of columns."""
+    line = _F16.replace("mma.", "mma.ws.").replace("%p0;", "%p0, 0;")
+    assert not check(
+        f".version 9.0\n.target sm_100a\n.func f()\n{{\n.reg .b32 %r<4>; .reg .b64 %rd<2>; .reg .pred %p<2>;\n{line}\nret;\n}}\n"
+    ).findings
