@@ -32,7 +32,7 @@ _CRASHED = "the assembler crashed"
 #: An error: the file (another one where the module itself is refused), its line, the kind and the text.
 _ERROR = re.compile(r"^ptxas (.+?), line (\d+); (error|fatal)\s*: (.*)$", re.MULTILINE)
 #: A modifier in several parts or one that starts with a digit (``.32x32b``), which old releases cannot read.
-_UNUSUAL = re.compile(r"\.(\w+(?:::\w+)+|\d+x\w+)")
+_UNUSUAL = re.compile(r"\.(\w+(?:::?\w+)+|\d+x\w+)")
 #: A callback that takes the number of questions answered so far and the number of all.
 Progress = Callable[[int, int], None]
 
