@@ -38,6 +38,7 @@ EMITTERS: dict[str, Emitter] = {
     "matrices": Emitter(("generated/include/ptxmma",)),
     "block_scaling": Emitter(("generated/include/ptxmma",)),
     "shared_layout": Emitter(("generated/include/ptxmma",)),
+    "tcgen05_products": Emitter(("generated/include/ptxmma",)),
     "python_layouts": Emitter(("generated/python/ptxmma_layouts",)),
     "javascript": Emitter(("generated/javascript",)),
     "cmake": Emitter(("generated/cmake", "generated/pkgconfig")),

@@ -13,7 +13,7 @@ from ptxmma.model import formula
 #: Files and folders beside which the headers and modules of the families are.
 RESERVED = frozenset(
     {"block_scaling", "config", "cuda", "descriptor_fields", "descriptors", "isa_versions", "pack", "ptxmma", "register_types"}
-    | {"shared_layout", "shared_memory", "sparse", "status", "targets", "tensor_memory", "types", "variants"}
+    | {"shared_layout", "shared_memory", "sparse", "status", "targets", "tcgen05_products", "tensor_memory", "types", "variants"}
 )
 #: What JavaScript reserves and neither C++ nor Python does, and the type of all integers in C.
 _WORDS = (

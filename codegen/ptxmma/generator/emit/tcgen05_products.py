@@ -1,0 +1,236 @@
+"""Products of ``tcgen05.mma`` in C and C++: the rules for their shapes and types, their instruction descriptors, and where D lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import Any, NamedTuple
+
+from ptxmma.catalog import resolution
+from ptxmma.catalog.cplusplus import identifier
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.product_descriptor import argument_of
+from ptxmma.catalog.product_rules import TYPES
+from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
+from ptxmma.catalog.variants import recased
+from ptxmma.generator.emit import Output, c_text
+from ptxmma.generator.emit.c_conditions import Fact, Write, all_of, among, any_of
+from ptxmma.generator.emit.c_headers.descriptor_structs import kind_macro
+from ptxmma.generator.emit.templating import banner, render
+from ptxmma.model import COORDINATES, Condition, DescriptorField, DescriptorFormat, Range, Spec, formula
+
+_FOLDER = "generated/include/ptxmma"
+_FAMILY = "tcgen05"
+_SOURCES = ("spec/tensor_products.yaml", "spec/tensor_memory.yaml", "spec/descriptors.yaml")
+#: The qualifiers of an opcode on which rules depend, beside the kind.
+_QUALIFIERS = ("cta_group", "scale_vec")
+#: The fields that differ from step to step along K.
+_IDS = ("scale_a_id", "scale_b_id")
+
+
+class _Choice(NamedTuple):
+    """Values that are legal under a condition, both in C."""
+
+    condition: str
+    legal: str
+    source: str
+
+
+def emit(catalog: Catalog) -> Iterator[Output]:
+    """``tcgen05_products.h`` and ``cuda/tcgen05_product.cuh``, where the spec has such products in shared and tensor memory."""
+    spec = catalog.database.spec
+    if spec.tensor_products is None or spec.tensor_memory is None or spec.shared_memory is None:
+        return
+    facts = _facts()
+    values = {"c": c_text, "spec": spec, "write": {name: write for name, (_, write) in facts.items()}, "tag": identifier}
+    values |= {"enums": _enums(catalog), "opcodes": _opcodes(catalog, facts), "rules": _rules(spec, facts)}
+    sparse = dict.fromkeys(_opcode(entry.variant.instruction.name) for entry in _multiplies(catalog) if entry.sparse)
+    values |= {"sparse": " || ".join(f"p.opcode == {enumerator}" for enumerator in sparse)}
+    values |= {"layouts": _layouts(spec, facts), "formats": _formats(spec, facts)}
+    values |= {"readable": _readable(spec, facts), "padded": _padded(spec, facts), "ratio": _ratio(spec), "swizzles": _swizzles(spec)}
+    head = banner("//", catalog, _SOURCES)
+    yield Output(f"{_FOLDER}/tcgen05_products.h", head + render("c/tcgen05_products.h.jinja", **values))
+    yield Output(f"{_FOLDER}/cuda/tcgen05_product.cuh", render("cuda/tcgen05_product.cuh.jinja", banner=head, **values))
+
+
+def _multiplies(catalog: Catalog) -> list[Instruction]:
+    return list(catalog.all(lambda entry: entry.operation == resolution.OPERATION))
+
+
+# --- names ------------------------------------------------------------------------------------------------------------------
+
+
+def _facts() -> dict[str, Fact]:
+    """What conditions test: the C expression of each fact, and how C writes its values."""
+    types = {name: (f"p.{name}", _type) for name in (*TYPES, "stype")}
+    sizes = {name: (f"p.{name}", str) for name in "mnk"}
+    qualifiers = {name: (f"p.{name}", _writer(name)) for name in _QUALIFIERS}
+    sides = {f"{name}_majorness": (f"p.{name}_majorness", lambda value: f"PTXMMA_MAJORNESS_{value}") for name in "ab"}
+    sparse = ("(uint32_t)ptxmma_tcgen05_product_is_sparse(p)", str)
+    kind = ("p.kind", lambda value: kind_macro(_FAMILY, value))
+    return {"name": ("p.opcode", _opcode), "kind": kind, "sparse": sparse, **types, **sizes, **qualifiers, **sides}
+
+
+def _type(name: str) -> str:
+    return f"PTXMMA_TYPE_{c_text.macro(name)}"
+
+
+def _opcode(name: str) -> str:
+    return f"PTXMMA_{c_text.macro(name)}"
+
+
+def _writer(qualifier: str) -> Write:
+    return lambda value: f"PTXMMA_{c_text.macro(_FAMILY)}_{c_text.macro(recased(value or f'no_{qualifier}'))}"
+
+
+def _enums(catalog: Catalog) -> dict[str, dict[str, str]]:
+    """The values of each qualifier in C, with their PTX text; opcodes first."""
+    multiplies = _multiplies(catalog)
+    named = {"opcode": {_opcode(each.name): each.name for each in (entry.variant.instruction for entry in multiplies)}}
+    for qualifier in _QUALIFIERS:
+        values = dict.fromkeys(entry.qualifiers.get(qualifier, "") for entry in multiplies)
+        named[qualifier] = {_writer(qualifier)(value): value for value in sorted(values, key=lambda value: (value != "", value))}
+    return named
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------------
+
+
+def _opcodes(catalog: Catalog, facts: dict[str, Fact]) -> list[str]:
+    """The opcodes there are, as conditions: those of one name with the same qualifiers together."""
+    sets: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
+    for entry in _multiplies(catalog):
+        own = sets.setdefault((entry.variant.instruction.name, entry.qualifiers["kind"]), {name: {} for name in _QUALIFIERS})
+        for qualifier in _QUALIFIERS:
+            own[qualifier][entry.qualifiers.get(qualifier, "")] = None
+    together: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = {}
+    for (name, kind), choices in sets.items():
+        key = (name, tuple((qualifier, tuple(values)) for qualifier, values in choices.items()))
+        together.setdefault(key, []).append(kind)
+    rows: list[Condition] = [{"name": (name,), "kind": tuple(kinds), **dict(choices)} for (name, choices), kinds in together.items()]
+    return [all_of(row, facts) for row in rows]
+
+
+def _rules(spec: Spec, facts: dict[str, Fact]) -> dict[str, list[_Choice]]:
+    """The lists of rules."""
+    products = spec.tensor_products
+    assert products is not None
+    types = [
+        _Choice(any_of(row.of, facts), " && ".join(f"({among(*facts[name], getattr(row, name))})" for name in TYPES), row.source)
+        for row in products.types
+    ]
+    shapes = [
+        _Choice(any_of(row.of, facts), f"({among(*facts['m'], row.m)}) && ({_spans('p.n', row.n)})", row.source) for row in products.shapes
+    ]
+    limits = [_Choice(any_of(row.of, facts), _spans("p.n", row.n), row.source) for row in products.limits]
+    limits += [_Choice(f"p.{side}_majorness == PTXMMA_MAJORNESS_MN", text, "") for side, text in _transposed(spec, facts).items()]
+    depths = [_Choice(any_of(row.of, facts), str(row.k), row.source) for row in products.depths]
+    scales = [_Choice(any_of(row.of, facts), among(*facts["stype"], row.stype), row.source) for row in products.scales]
+    return {"types": types, "depths": depths, "shapes": shapes, "limits": limits, "scales": scales}
+
+
+def _transposed(spec: Spec, facts: dict[str, Fact]) -> dict[str, str]:
+    """Whether A and B can be MN-major, as the formats of descriptors say."""
+    texts: dict[str, list[str]] = {"a": [], "b": []}
+    for format in _instruction_formats(spec):
+        for side, legal in texts.items():
+            cases = [case for field in format.fields if field.name == f"{side}_majorness" for case in field.cases if "MN" in case.values]
+            whens = [f"({any_of(case.when, facts)})" for case in cases]
+            if whens:
+                legal.append(f"(({among(*facts['kind'], format.kinds)}) && ({' || '.join(whens)}))")
+    return {side: " || ".join(legal) for side, legal in texts.items()}
+
+
+def _spans(expression: str, spans: tuple[Range, ...]) -> str:
+    texts = []
+    for span in spans:
+        low = f"{expression} >= {span.first} && {expression} <= {span.last}" if span.first < span.last else f"{expression} == {span.first}"
+        step = f" && ({expression} - {span.first}) % {span.step} == 0" if span.first < span.last else ""
+        texts.append(low + step)
+    return " || ".join(f"({text})" for text in texts) if len(texts) > 1 else texts[0]
+
+
+# --- descriptors ------------------------------------------------------------------------------------------------------------
+
+
+def _formats(spec: Spec, facts: dict[str, Fact]) -> list[dict[str, Any]]:
+    """The instruction descriptors, each with the fields that a product says, in C."""
+    products = spec.tensor_products
+    assert products is not None
+    legal = {name: {value for row in products.types for value in getattr(row, name)} for name in TYPES}
+    legal |= {"stype": {value for row in products.scales for value in row.stype}, "k": {str(row.k) for row in products.depths}}
+    every = []
+    for format in _instruction_formats(spec):
+        named = [(field, argument_of(field.name) or field.name) for field in format.fields]
+        fields = {field.name: _stored(field, name, facts, legal.get(name)) for field, name in named if name in facts}
+        given = [field.name for field in format.fields if field.name in _IDS]
+        kinds = among(*facts["kind"], format.kinds)
+        every.append({"name": f"ptxmma_{format.name}", "kinds": kinds, "fields": fields, "given": given})
+    return every
+
+
+def _instruction_formats(spec: Spec) -> list[DescriptorFormat]:
+    return [format for format in spec.descriptors if format.describes == "instruction" and format.family == _FAMILY]
+
+
+def _stored(field: DescriptorField, name: str, facts: dict[str, Fact], legal: Set[str] | None) -> str:
+    """What a field holds, as C works it out, for the values that products have; numbers that it holds as they are stay so."""
+    expression, write = facts[name]
+    cases = [(value, stored, case.when) for case in field.cases for value, stored in case.values.items()]
+    pairs = [(value, stored, when) for value, stored, when in cases if legal is None or value in legal]
+    if not pairs:
+        return expression
+    meanings: dict[str, set[int]] = {}
+    for value, stored, _ in pairs:
+        meanings.setdefault(value, set()).add(stored)
+    chosen = {}
+    for value, stored, when in pairs:
+        own = f"{expression} == {write(value)}"
+        if stored:
+            chosen[own if len(meanings[value]) == 1 else f"{own} && ({any_of(when, facts)})"] = stored
+    return "".join(f"{condition} ? {stored}u : " for condition, stored in chosen.items()) + "0u"
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------------
+
+
+def _layouts(spec: Spec, facts: dict[str, Fact]) -> list[dict[str, Any]]:
+    """Where D lies: a condition for each layout, and its coordinates in C."""
+    assert spec.tensor_memory is not None
+    every = []
+    for layout in spec.tensor_memory.layouts:
+        if layout.operand != "tensor-accumulator":
+            continue
+        read = {name for text in layout.at.values() for name in formula.names(formula.parse(text))} - layout.axes.keys()
+        arguments = ", ".join([*layout.axes, *(f"p.{name}" for name in sorted(read))])
+        places = [f"ptxmma_tensor_{layout.name}_{name}({arguments})" if name in layout.at else "0" for name in COORDINATES if name != "bit"]
+        every.append({"layout": layout, "condition": any_of(layout.of, facts), "places": places})
+    return every
+
+
+def _swizzles(spec: Spec) -> dict[str, int]:
+    """The swizzle modes that tiles in C have, with what the descriptors of this family hold for each."""
+    return {name: stored for name, stored in swizzle_encoding(spec, _FAMILY).items() if name in swizzle_encoding(spec, "wgmma")}
+
+
+def _readable(spec: Spec, facts: dict[str, Fact]) -> list[tuple[str, str]]:
+    """For each majorness, whether an element type can be read with it and any swizzle that tiles in C have."""
+    assert spec.shared_memory is not None
+    own = read_by(spec, spec.shared_memory, _FAMILY)
+    return [
+        (facts["a_majorness"][1](entry.majorness), among("type", _type, entry.elements))
+        for entry in own.majorness
+        if set(entry.swizzles) <= _swizzles(spec).keys()
+    ]
+
+
+def _padded(spec: Spec, facts: dict[str, Fact]) -> str:
+    """Whether a product reads an element type from wider containers."""
+    rows = (f"({among('type', _type, entry.elements)}) && ({any_of(entry.when, facts)})" for entry in spec.types.containers)
+    return " ||\n         ".join(f"({row})" for row in rows) or "0"
+
+
+def _ratio(spec: Spec) -> int:
+    """How many elements along K a sparse A has for each that is kept: the same for all products, or a C function is needed here."""
+    patterns = [entry for entry in spec.granularities if any("tcgen05.mma.sp" in map(str, when.get("family", ())) for when in entry.of)]
+    (ratio,) = {entry.chunk // entry.kept for entry in patterns}
+    return ratio

@@ -1,0 +1,240 @@
+"""Products of ``tcgen05.mma`` in C and C++: what is legal, their descriptors and where D lies, as the library says."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+import ptxmma
+from cuda_calls import Nvcc
+from header_programs import EXTERNAL, WARNINGS, library, run, write_headers
+from ptxmma import paths, shared_memory
+from ptxmma.catalog import product_rules, resolution
+from ptxmma.catalog.instructions import Catalog, Instruction, catalog
+from ptxmma.catalog.operands import TensorOperand
+from ptxmma.catalog.product_rules import IllegalProductError
+from ptxmma.matrices.descriptors import of_product
+from ptxmma.model import matches
+
+_SPEC = catalog().database.spec
+assert _SPEC.tensor_products is not None
+_RULES = _SPEC.tensor_products
+_OPCODES = {
+    (entry.variant.instruction.name, entry.qualifiers["cta_group"], entry.qualifiers["kind"], entry.qualifiers.get("scale_vec", "")): entry
+    for entry in catalog().all(lambda entry: entry.operation == resolution.OPERATION)
+    if not entry.qualifiers.get("ashift") and not entry.qualifiers.get("decompress")
+}
+_NAMES = list(dict.fromkeys(name for name, *_ in _OPCODES))
+_KINDS = list(dict.fromkeys(kind for format in _SPEC.descriptors for kind in format.kinds))
+_TYPES = [element.name for element in _SPEC.types.elements]
+_SCALE_VECTORS = ["", "block16", "block32", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X"]
+
+
+_Values = dict[str, str | int]
+
+
+class _Product(ctypes.Structure):
+    """``ptxmma_tcgen05_product``; enumerators are numbered in the order of these lists, types from 1 on."""
+
+    _fields_ = tuple(
+        [(name, ctypes.c_int) for name in ("opcode", "cta_group", "kind", "scale_vec")]
+        + [(name, ctypes.c_uint32) for name in "mnk"]
+        + [(name, ctypes.c_int) for name in ("dtype", "atype", "btype", "stype", "a_majorness", "b_majorness")]
+    )
+
+
+class _Place(ctypes.Structure):
+    """``ptxmma_tcgen05_place``."""
+
+    _fields_ = tuple((name, ctypes.c_uint32) for name in ("cta", "lane", "column"))
+
+
+def _product(opcode: tuple[str, str, str, str], values: _Values) -> _Product:
+    name, group, kind, scale_vec = opcode
+    sizes = [int(values[extent]) for extent in "mnk"]
+    types = [1 + _TYPES.index(str(values.get(key, "ue8m0"))) for key in ("dtype", "atype", "btype", "stype")]
+    return _Product(_NAMES.index(name), int(group[-1]) - 1, _KINDS.index(kind), _SCALE_VECTORS.index(scale_vec), *sizes, *types, 0, 0)
+
+
+@pytest.fixture(scope="module")
+def headers(cc: str, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    include = write_headers(catalog(), tmp_path_factory.mktemp("headers"), "c_headers", "tcgen05_products")
+    source = '#include "ptxmma/tcgen05_products.h"\n'
+    made = library(cc, source, tmp_path_factory.mktemp("library"), "-O1", "-std=c99", *WARNINGS, *EXTERNAL, f"-I{include}")
+    for name in ("is_legal", "k", "instruction", "d_columns", "a_depth"):
+        getattr(made, f"ptxmma_tcgen05_product_{name}").restype = ctypes.c_uint32
+    made.ptxmma_tcgen05_product_d.restype = _Place
+    return made
+
+
+@pytest.mark.parametrize("opcode", _OPCODES, ids=lambda opcode: ".".join(filter(None, opcode)))
+def test_c_knows_the_products_that_python_resolves(opcode: tuple[str, str, str, str], headers: ctypes.CDLL) -> None:
+    """Legality, descriptor and place of D: of some legal products, and of the same with one value changed."""
+    entry, chance = _OPCODES[opcode], random.Random(str(opcode))
+    every = list(resolution.every(_SPEC, entry.variant))
+    if not every:
+        assert opcode[2] == "kind::ti16", "no rule says which types it takes"
+        return
+    illegal = 0
+    for legal in chance.choices(every, k=40):
+        values = dict(legal.choice.values)
+        _compare(Instruction(entry.database, legal), _product(opcode, values), headers)
+        key = chance.choice([*values])
+        numbers = [8, 24, 32, 64, 96, 128, 256, 512]
+        values[key] = chance.choice(_TYPES) if key in ("dtype", "atype", "btype", "stype") else chance.choice(numbers)
+        try:
+            product_rules.choose(_RULES, opcode[0], entry.variant.facts, values)
+        except IllegalProductError:
+            illegal += 1
+            assert not headers.ptxmma_tcgen05_product_is_legal(_product(opcode, values)), values
+        else:
+            assert headers.ptxmma_tcgen05_product_is_legal(_product(opcode, values)), values
+    assert illegal > 5
+
+
+def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) -> None:
+    assert headers.ptxmma_tcgen05_product_is_legal(product)
+    chosen = [name for name in ("scale_a_id", "scale_b_id") if "stype" in dict(instruction.variant.chosen)]
+    ids = {name: 2 * (number + 1) % 4 for number, name in enumerate(chosen)}
+    numbers = [ids.get(name, 0) for name in ("scale_a_id", "scale_b_id")]
+    assert headers.ptxmma_tcgen05_product_instruction(product, *numbers) == of_product(instruction, **ids)
+    usual = next(row.k for row in _RULES.depths if matches(row.of, {**instruction.variant.facts, "k": ""}))
+    assert headers.ptxmma_tcgen05_product_k(product) == usual
+    for side in ("a_majorness", "b_majorness"):
+        setattr(product, side, 1)
+        try:
+            bits = of_product(instruction, **{side: "MN"})
+        except ValueError:
+            assert not headers.ptxmma_tcgen05_product_is_legal(product), side
+        else:
+            assert headers.ptxmma_tcgen05_product_is_legal(product), side
+            assert headers.ptxmma_tcgen05_product_instruction(product, 0, 0) == bits
+        setattr(product, side, 0)
+    d = _result(instruction)
+    assert headers.ptxmma_tcgen05_product_d_columns(product) == d.columns
+    for row, col in ((0, 0), (product.m - 1, product.n - 1), (product.m // 3, product.n // 2), (product.m // 2, product.n // 3)):
+        place = headers.ptxmma_tcgen05_product_d(product, row, col)
+        assert (place.cta, place.lane, place.column) == d.locate(row, col)[:3]
+
+
+def _result(instruction: Instruction) -> TensorOperand:
+    d = instruction.operand("d-tmem")
+    assert isinstance(d, TensorOperand)
+    return d
+
+
+def test_opcodes_that_do_not_exist_have_no_products(headers: ctypes.CDLL) -> None:
+    plain: _Values = {"m": 128, "n": 128, "k": 16, "dtype": "f32", "atype": "f16", "btype": "f16"}
+    assert headers.ptxmma_tcgen05_product_is_legal(_product(("tcgen05.mma.ws", "cta_group::1", "kind::f16", ""), plain))
+    assert not headers.ptxmma_tcgen05_product_is_legal(_product(("tcgen05.mma.ws", "cta_group::2", "kind::f16", ""), plain))
+    assert not headers.ptxmma_tcgen05_product_is_legal(_product(("tcgen05.mma", "cta_group::1", "kind::f16", "block32"), plain))
+
+
+# --- C++ --------------------------------------------------------------------------------------------------------------------
+
+_F16: tuple[str, _Values] = ("cta_group::1.kind::f16", {"m": 128, "n": 256, "dtype": "f32", "atype": "bf16", "btype": "bf16"})
+_FRONTS: dict[str, tuple[str, str, _Values, str, int]] = {
+    "tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>": ("tcgen05.mma", *_F16, "128B", 64),
+    "tcgen05_mma<shape<256, 256, 32>, PTXMMA_TCGEN05_KIND_F8F6F4, f16, e4m3, e5m2, PTXMMA_TCGEN05_CTA_GROUP_2>": (
+        "tcgen05.mma", "cta_group::2.kind::f8f6f4", {"m": 256, "n": 256, "dtype": "f16", "atype": "e4m3", "btype": "e5m2"}, "64B", 64,
+    ),
+    "tcgen05_mma_sp<shape<64, 64>, PTXMMA_TCGEN05_KIND_TF32, f32, tf32, tf32>": (
+        "tcgen05.mma.sp", "cta_group::1.kind::tf32", {"m": 64, "n": 64}, "32B", 16,
+    ),
+    "tcgen05_mma_ws<shape<32, 128>, PTXMMA_TCGEN05_KIND_I8, s32, s8, u8>": (
+        "tcgen05.mma.ws", "cta_group::1.kind::i8", {"m": 32, "n": 128, "atype": "s8", "btype": "u8"}, "none", 64,
+    ),
+    "tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF4NVF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK16, "
+    "ue4m3>": (
+        "tcgen05.mma", "cta_group::1.kind::mxf4nvf4.block_scale.block16", {"m": 128, "n": 64, "stype": "ue4m3"}, "128B", 256,
+    ),
+}  # fmt: skip
+
+
+def _asserts(front: str, name: str, opcode: str, values: _Values, swizzle: str, depth: int) -> str:
+    """What Python says of a product and its tiles, as assertions of C++."""
+    product = ptxmma.instruction(f"{name}.{opcode}").resolved(**values)
+    m, n, k = product.extents["m"], product.extents["n"], product.extents["k"]
+    kept = depth // 2 if product.sparse else depth
+    lines = [
+        f"using P = {front};",
+        f'static_assert(P::m == {m} && P::n == {n} && P::k == {k}, "");',
+        f'static_assert(P::instruction() == {of_product(product):#x}, "");',
+        f'static_assert(P::d_columns == {_result(product).columns}, "");',
+        f'static_assert(P::d({m - 1}, {n - 1}).lane == {_result(product).locate(m - 1, n - 1).lane}, "");',
+    ]
+    for matrix, extent, along in (("a", m, kept), ("b", n, depth)):
+        image = shared_memory.of(product, matrix, swizzle, x=extent, k=along, start=1024)
+        tile = f"P::{matrix}_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_{swizzle.upper()}, {extent}, {along}>"
+        steps = [step.encode() for step in image.steps(k // 2 if matrix == "a" and product.sparse else k)]
+        lines += [
+            f'static_assert({tile}::bytes == {image.size} && {tile}::sbo == {image.sbo}, "");',
+            f'static_assert({tile}::steps == {len(steps)}, "");',
+            f'static_assert({tile}::descriptor(1024).bits == {steps[0]:#x}, "");',
+            f'static_assert({tile}::advance({tile}::descriptor(1024), {len(steps) - 1}).bits == {steps[-1]:#x}, "");',
+        ]
+    return "namespace ptxmma {\n" + "\n".join(lines) + "\n}\n"
+
+
+@pytest.mark.parametrize("front", _FRONTS)
+def test_products_as_types_agree_with_the_library(front: str, tmp_path: Path) -> None:
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    source = tmp_path / "product.cpp"
+    source.write_text("#include <ptxmma/cuda/tcgen05_product.cuh>\n" + _asserts(front, *_FRONTS[front]), encoding="utf-8")
+    for standard in ("c++14", "c++20"):
+        run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "product.o")
+
+
+_KERNEL = """#include <ptxmma/cuda/tcgen05_product.cuh>
+#include <ptxmma/tcgen05_mma.cuh>
+using Multiply = ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>;
+using A = Multiply::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 64>;
+using B = Multiply::b_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 256, 64>;
+struct alignas(A::alignment) Stage { unsigned char a[A::bytes], b[B::bytes]; };
+__global__ void multiply(uint32_t d, bool accumulate) {
+  __shared__ Stage stage;
+  const auto a = A::descriptor(ptxmma::shared_address(stage.a));
+  const auto b = B::descriptor(ptxmma::shared_address(stage.b));
+#pragma unroll
+  for (uint32_t step = 0; step < A::steps; ++step)
+    ptxmma::tcgen05_mma_cta_group_1_kind_f16(
+        d, A::advance(a, step).bits, B::advance(b, step).bits, Multiply::instruction(a, b), accumulate || step > 0);
+}
+"""
+
+
+@pytest.mark.nvcc
+def test_a_kernel_takes_its_descriptors_from_the_types(nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
+    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(
+        _KERNEL, "-std=c++17", "-gencode", "arch=compute_100a,code=sm_100a", "-cubin", folder=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("P<shape<256, 256>>::m", "there is no such product"),
+        ("P<shape<128, 256>>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>::bytes", "does not read such an A"),
+        ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e2m1, e2m1>::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, "
+         "256>::bytes", "does not read such an A"),
+    ],
+)  # fmt: skip
+def test_products_and_tiles_that_do_not_exist(wrong: str, message: str, tmp_path: Path) -> None:
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    source = tmp_path / "wrong.cpp"
+    source.write_text(
+        "#include <ptxmma/cuda/tcgen05_product.cuh>\nnamespace ptxmma {\ntemplate <class Shape>\n"
+        f"using P = tcgen05_mma<Shape, PTXMMA_TCGEN05_KIND_TF32, f32, tf32, tf32>;\nunsigned wrong() {{ return {wrong}; }}\n}}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(AssertionError, match=message):
+        run(compiler, "-std=c++17", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "wrong.o")
