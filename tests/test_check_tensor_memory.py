@@ -55,24 +55,91 @@ def test_groups_are_those_of_one_kernel() -> None:
     assert not check(first + second[second.index(".visible") :].replace("kernel", "other")).findings
 
 
+_F16 = "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"
+_NVF4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X [%r0], %rd0, %rd1, %r1, [%r2], [%r3], %p0;"
+_WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1, %r2, %r3}, %rd0, %rd1, 1, 1, 1, 0, 0;"
+
+
 @pytest.mark.parametrize(
-    ("line", "instead"),
+    ("target", "line", "advice"),
     [
-        ("tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"),
+        ("sm_120a", _F16, "sm_120a has no tensor memory; it multiplies with mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
         (
-            "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X [%r0], %rd0, %rd1, %r1, [%r2], [%r3], %p0;",
-            "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X",
+            "sm_120a",
+            _NVF4,
+            "sm_120a has no tensor memory; it multiplies with "
+            "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0",
         ),
+        ("sm_120a", _FREE, "sm_120a has no tensor memory"),
+        ("sm_90a", _F16, "sm_90a has no tensor memory; it multiplies with wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"),
+        ("sm_100", _F16, "compile for sm_100f or sm_100a"),
+        ("sm_100a", _WGMMA, "sm_100a multiplies with tcgen05.mma.cta_group::1.kind::f16"),
+        ("sm_120a", _WGMMA, "sm_120a multiplies with mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("sm_90", _WGMMA, "compile for sm_90a"),
     ],
 )
-def test_a_chip_without_tensor_memory_multiplies_in_registers(line: str, instead: str) -> None:
-    text = _HEAD.format("9.0", "sm_120a") + line + "\nret;\n}\n"
-    (finding,) = check(text)
-    assert finding.rule == "target"
-    assert f"sm_120a multiplies with {instead}" in finding.message
+def test_a_chip_without_an_instruction_has_another(target: str, line: str, advice: str) -> None:
+    text = _HEAD.format("9.0", target) + line + "\nret;\n}\n"
+    findings = [each for each in check(text, follow=False) if each.rule == "target"]
+    assert [each.message.split("]; ")[-1] for each in findings] == [advice]
+
+
+@pytest.mark.parametrize(
+    ("hint", "said"),
+    [
+        ("collector::a::bogus", "'.collector::a::bogus' is not allowed here"),
+        ("collector::a:fill", "'.collector::a:fill' should be '.collector::a::fill'"),
+        ("collector_a::last_use", "'.collector_a::last_use' should be '.collector::a::lastuse'"),
+        ("collector::b0::fill", "'.collector::b0::fill' is not allowed here"),
+        ("collector::a::fill.collector::a::use", "'.collector::a::fill' and '.collector::a::use' exclude each other"),
+    ],
+)
+def test_a_wrong_hint_is_not_a_wrong_modifier(hint: str, said: str) -> None:
+    opcode = "tcgen05.mma.cta_group::1.kind::f16"
+    (finding,) = check(_HEAD.format("9.0", "sm_100a") + f"{opcode}.{hint} [%r0], %rd0, %rd1, %r1, %p0;\nret;\n}}\n")
+    assert finding.message == f"no such instruction: {said}; {opcode} takes '.collector::a' with ::fill, ::use, ::lastuse or ::discard"
+
+
+@pytest.mark.parametrize(
+    ("opcode", "allowed"),
+    [
+        ("mma.ws.cta_group::1.kind::f16", "'.collector::b0', '.collector::b1', '.collector::b2' or '.collector::b3' with ::fill, "),
+        ("mma.cta_group::1.kind::f16.ashift", "'.collector::a' with ::lastuse or ::discard"),
+    ],
+)
+def test_hints_depend_on_the_instruction(opcode: str, allowed: str) -> None:
+    """Weight-stationary products have four buffers for B; with .ashift, A can only be discarded."""
+    text = f"tcgen05.{opcode}.collector::a::fill [%r0], [%r2], %rd1, %r1, %p0;\nret;\n}}\n"
+    (finding,) = check(_HEAD.format("9.0", "sm_100a") + text)
+    assert f"'.collector::a::fill' is not allowed here; tcgen05.{opcode} takes {allowed}" in finding.message
 
 
 def test_columns_are_powers_of_two() -> None:
     line = _ALLOC.replace(" 32;", " 96;")
     (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{line}\n{_FREE}\nret;\n}}\n")
     assert finding.message.endswith("or a power of two from 32 to 512, not 96")
+
+
+_TAKE = "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%rd0], {};"
+_GIVE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, {};"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([_TAKE.format(64), _GIVE.format(32)], ["it frees 32 columns, and no tcgen05.alloc of the kernel has as many"]),
+        ([_TAKE.format(64), _TAKE.format(32), _GIVE.format(32), _GIVE.format(64)], []),
+        ([_TAKE.format(64), "mov.b32 %r1, 64;", _GIVE.format("%r1")], []),
+        ([_TAKE.format(64), "mov.b32 %r1, 128;", _GIVE.format("%r1")], ["it frees 128 columns"]),
+        (["mov.b32 %r1, 64;", _TAKE.format("%r1"), _GIVE.format(512)], ["it frees 512 columns"]),
+        (["mov.b32 %r1, 96;", _TAKE.format("%r1"), _GIVE.format("%r1")], ["nCols is 96 here; it must be a .b32", "nCols is 96 here"]),
+        ([_TAKE.format("%r1"), _GIVE.format(32)], []),
+        ([_TAKE.format(64), "call.uni other;", _GIVE.format(32)], []),
+    ],
+)
+def test_columns_that_are_freed_were_allocated(lines: list[str], said: list[str]) -> None:
+    text = _HEAD.format("9.4", "sm_100a") + "\n".join(lines) + "\nret;\n}\n"
+    findings = [each for each in check(text) if each.severity != "note"]
+    assert {each.rule for each in findings} <= {"tensor-memory-columns"}
+    assert len(findings) == len(said)
+    assert all(part in each.message for part, each in zip(said, findings, strict=True))

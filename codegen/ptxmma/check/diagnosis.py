@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.explanation import changes, closest
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.requirements import targets_of
-from ptxmma.catalog.resolution import OPERATION
 from ptxmma.catalog.spellings import hint_values, without_own_hints
 from ptxmma.check.legality import accepted
 from ptxmma.check.operand_faults import listing
-from ptxmma.model import Version, matches
+from ptxmma.check.substitutes import Substitutes
+from ptxmma.model import Version
 
 #: Different opcodes for which the closest is looked up: the search is slow, and nobody reads more of them.
 _MOST = 100
@@ -43,7 +42,9 @@ class Diagnoses:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._hints = hint_values(catalog.database.spec.instructions)
+        #: The first words of hints: "collector" of "collector::a::fill".
+        self._hints = tuple({value.split("::")[0] for value in hint_values(catalog.database.spec.instructions)})
+        self._substitutes = Substitutes(catalog)
         self._known: dict[tuple[str, str, str], Diagnosis] = {}
 
     def unknown(self, spelling: str, target: str, version: str) -> Diagnosis:
@@ -79,6 +80,11 @@ class Diagnoses:
                 proposed += f", which {target} does not support" + (f"; it supports {near.canonical}" if near else "")
         own = close.canonical.split(".")
         tokens = without_own_hints(close.variant, tokens)
+        hinted = [token for token in tokens if token.startswith(self._hints)]
+        if hinted and sorted(own) == sorted(token for token in tokens if token not in hinted):
+            legal = [value for _, values in close.possible_hints() for value in values if self._takes(close, value, target, version)]
+            place = next((token for token in hinted if token not in legal), hinted[0])
+            return Diagnosis("unknown-instruction", f"no such instruction: {_of_hints(hinted, legal, close.canonical)}", place)
         wrong = list((Counter(tokens) - Counter(own)).elements())
         missing = list((Counter(own) - Counter(tokens)).elements())
         opcode = close.variant.instruction.opcode
@@ -87,6 +93,11 @@ class Diagnoses:
         reason = ", ".join(_reasons(wrong, missing)) or "its types or layouts are in the wrong order"
         message = f"no such instruction: {reason}; {proposed}{self._accepted_all_the_same(close, wrong)}"
         return Diagnosis("unknown-instruction", message, wrong[0] if wrong else "")
+
+    def _takes(self, instruction: Instruction, hint: str, target: str, version: str) -> bool:
+        """Whether a target has an instruction with a hint in a version."""
+        hinted = self._catalog.meaning(f"{instruction.canonical}.{hint}")
+        return hinted is not None and accepted(hinted, target, version)
 
     def _accepted_all_the_same(self, close: Instruction, wrong: list[str]) -> str:
         """The erratum about a modifier that no instruction of the family has, and assemblers accept."""
@@ -115,25 +126,9 @@ class Diagnoses:
             return Diagnosis("version", f"needs PTX ISA {accepts[first]}, but is checked for {version}{self._stated(instruction)}")
         close = self._closest(instruction.canonical, target, version)
         text = f"{where}; supported: {self._named(accepts)}{self._stated(instruction)}"
-        if close is None and (instead := self._instead(instruction, target)):
-            return Diagnosis("target", f"{text}; {target} multiplies with {instead.canonical}")
-        return Diagnosis("target", text + (f"; the closest that {target} supports is {close.canonical}" if close else ""))
-
-    def _instead(self, instruction: Instruction, target: str) -> Instruction | None:
-        """What multiplies in registers on a target with the most of the modifiers and types of a product in tensor memory."""
-        products = self._catalog.database.spec.tensor_products
-        if instruction.operation != OPERATION or products is None:
-            return None
-        own = set(filter(None, instruction.variant.qualifiers.values()))
-        own.update(element for row in products.types if matches(row.of, instruction.variant.facts) for element in (*row.dtype, *row.atype))
-        others = self._catalog.all(lambda entry: entry.operation == "multiply" and entry.sparse == instruction.sparse)
-        accepting = [each for each in others if target in each.accepted_by()]
-        accepting = [each for each in accepting if each.family == accepting[0].family]  # the plain one comes first
-
-        def fits(other: Instruction) -> tuple[int, bool, int]:
-            return sum(value in own for value in other.qualifiers.values()), other.documented, math.prod(other.extents.values())
-
-        return max(accepting, key=fits, default=None)
+        if close is not None:
+            return Diagnosis("target", f"{text}; the closest that {target} supports is {close.canonical}")
+        return Diagnosis("target", "; ".join([text, *filter(None, [self._substitutes.advice(instruction, target)])]))
 
     def _named(self, accepts: dict[str, Version]) -> str:
         """The targets, by their first version, from which it follows for all others: these include one that is named."""
@@ -159,9 +154,39 @@ class Diagnoses:
 
     def _closest(self, spelling: str, target: str = "", version: str = "") -> Instruction | None:
         """The closest instruction with the same first word that the target has in the version; None where there is none."""
-        tokens = [token for token in spelling.split(".") if token not in self._hints]
+        tokens = [token for token in spelling.split(".") if not token.startswith(self._hints)]
         instructions = (each for each in self._catalog.all() if each.canonical.startswith(f"{tokens[0]}."))
         return next(iter(closest([each for each in instructions if accepted(each, target, version)], tokens, 1)), None)
+
+
+def _of_hints(tokens: list[str], legal: list[str], takes: str) -> str:
+    """What is wrong with tokens that begin as hints do.
+
+    Args:
+        tokens: as they are written.
+        legal: the hints that the instruction takes.
+        takes: the instruction, for the message.
+    """
+    wrong = [token for token in tokens if token not in legal]
+    if not legal:
+        return f"{_listed(wrong)} {'are' if len(wrong) > 1 else 'is'} not allowed here; the closest is {takes}"
+    ends: dict[str, list[str]] = {}
+    for value in legal:
+        start, _, end = value.rpartition("::")
+        ends.setdefault(start, []).append(f"::{end}")
+    starts: dict[str, list[str]] = {}
+    for start, last in ends.items():
+        starts.setdefault(listing(last), []).append(start)
+    allowed = f"{takes} takes " + " and ".join(f"{_listed(names, 'or')} with {last}" for last, names in starts.items())
+    if not wrong:
+        return f"{_listed(tokens)} exclude each other; {allowed}"
+    near = {value.replace(":", ""): value for value in legal}.get(wrong[0].replace(":", "").replace("_", ""))
+    reason = f"should be '.{near}'" if near else "is not allowed here"
+    return f"'.{_cut(wrong[0])}' {reason}; {allowed}"
+
+
+def _listed(tokens: Sequence[str], last: str = "and") -> str:
+    return listing([f"'.{_cut(token)}'" for token in tokens[:_MOST_TOKENS]], last)
 
 
 def _reasons(wrong: list[str], missing: list[str]) -> Iterable[str]:
@@ -169,11 +194,9 @@ def _reasons(wrong: list[str], missing: list[str]) -> Iterable[str]:
     reasons = [f"'.{_cut(one)}' should be '.{other}'" for one, other in zip(wrong, missing, strict=False)]
     extra, lacking = (list(dict.fromkeys(rest)) for rest in (wrong[len(missing) :], missing[len(wrong) :]))
     if extra:
-        names = [f"'.{_cut(token)}'" for token in extra[:_MOST_TOKENS]]
-        reasons.append(f"{listing(names, 'and')} {'are' if len(extra) > 1 else 'is'} not allowed here")
+        reasons.append(f"{_listed(extra)} {'are' if len(extra) > 1 else 'is'} not allowed here")
     if lacking:
-        names = [f"'.{token}'" for token in lacking[:_MOST_TOKENS]]
-        reasons.append(f"{listing(names, 'and')} {'are' if len(lacking) > 1 else 'is'} missing")
+        reasons.append(f"{_listed(lacking)} {'are' if len(lacking) > 1 else 'is'} missing")
     return dict.fromkeys(reasons)
 
 

@@ -53,6 +53,13 @@ RULES: Mapping[str, Rule] = {
         _kernel(_MMA, _COMMIT.replace("cta_group::1", "cta_group::2")),
         _kernel(_MMA, _COMMIT),
     ),
+    "tensor-memory-columns": Rule(
+        "A kernel frees as many columns of tensor memory as it has allocated, and their number is a legal one in a register, too.",
+        "Assemblers look at constants alone, and at each by itself. An allocation of which a part is freed is not one that the manual has.",
+        "Write the same number into tcgen05.alloc and tcgen05.dealloc: a power of two from 32 to 512.",
+        _kernel(_ALLOC.replace(" 32;", " 64;"), "ld.shared.b32 %r0, [slot];", _FREE),
+        _kernel(_ALLOC, "ld.shared.b32 %r0, [slot];", _FREE),
+    ),
     "tensor-memory-kept": Rule(
         "A kernel frees the tensor memory that it has allocated.",
         "Columns that a kernel keeps are lost to the kernels that run after it on the multiprocessor. Behaviour is undefined.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ptxmma.check import tensor_allocations
 from ptxmma.check.remarks import Remark
 from ptxmma.ptx.statements import Token
 
@@ -50,6 +51,8 @@ class TensorKernels:
             return
         allocated = self._first(self._opcode(_ALLOCATE), statements)
         yield from self._lacking(_FREE, allocated, text, "tensor-memory-kept", "it must free every allocation before it exits")
+        if allocated is not None and _FREE in self._steps:
+            yield from tensor_allocations.of_kernel(self._catalog, function, self._steps[_ALLOCATE], self._steps[_FREE], statements)
         loaded = self._first(self._loads, statements)
         yield from self._lacking(_WAIT, loaded, text, "unwaited-tensor-load", "nothing says when its loads are complete")
         committed, wait = self._first(self._opcode(_COMMIT), statements), _BARRIER_WAIT.search(text)
