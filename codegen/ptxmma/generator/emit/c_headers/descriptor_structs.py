@@ -87,19 +87,14 @@ def _constant(bits: int, format: DescriptorFormat) -> str:
 
 
 def _member(format: DescriptorFormat, field: DescriptorField, stem: str) -> Member:
-    c_type = "uint32_t" if width_of(field) + field.shift <= 32 else "uint64_t"
+    c_type = _c_type(field)
     mask, word = f"{ones(field.width):#x}", f"uint{format.bits}_t"
     value = f"({word})fields.{field.name}"
     value = f"({value} - {field.less})" if field.less else value
     value = f"({value} >> {field.shift})" if field.shift else value
     encoded = f"(({value} & {mask}) << {field.low})" if field.low else f"({value} & {mask})"
-    stored = f"(descriptor >> {field.low})" if field.low else "descriptor"
-    read = f"{stored} & {mask}"
     if field.upper is not None:
         encoded = f"{encoded} | (({value} >> {field.width} & 1) << {field.upper})"
-        read = f"({read}) | (descriptor >> {field.upper} & 1) << {field.width}"
-    read = f"({c_type})({read})"
-    read = f"({read} << {field.shift})" if field.shift else read
     notes = [field.title, bit_text(field)]
     if field.shift:
         notes.append(f"without its low {field.shift} bits")
@@ -113,9 +108,23 @@ def _member(format: DescriptorFormat, field: DescriptorField, stem: str) -> Memb
         field.name,
         f"{notes[0]}; {', '.join(notes[1:])}",
         encoded,
-        f"{read} + {field.less}" if field.less else read,
+        decoded(field),
         [(f"{stem}_{field.name}_{name}".upper(), stored) for name, stored in (names or {}).items()],
     )
+
+
+def decoded(field: DescriptorField, descriptor: str = "descriptor") -> str:
+    """The value of a field, in C; ``descriptor`` is the expression that holds it."""
+    read = f"{f'({descriptor} >> {field.low})' if field.low else descriptor} & {ones(field.width):#x}"
+    if field.upper is not None:
+        read = f"({read}) | ({descriptor} >> {field.upper} & 1) << {field.width}"
+    read = f"({_c_type(field)})({read})"
+    read = f"({read} << {field.shift})" if field.shift else read
+    return f"{read} + {field.less}" if field.less else read
+
+
+def _c_type(field: DescriptorField) -> str:
+    return "uint32_t" if width_of(field) + field.shift <= 32 else "uint64_t"
 
 
 def _pairs(field: DescriptorField) -> Iterator[tuple[str, int]]:
