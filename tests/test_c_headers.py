@@ -428,7 +428,7 @@ def test_narrow_elements_sit_in_their_containers(catalog: Catalog, library: Libr
 
 def test_the_tables_of_targets_and_versions_are_the_spec(catalog: Catalog, library: Library) -> None:
     spec = catalog.database.spec
-    targets = requirements.targets_of(spec.targets)
+    targets = requirements.targets_of(spec)
     rows = _rows(library, "ptxmma_describe_target", _counts(library)[1], _TEXT, _TEXT, _U16, _U16, _U64)
     names = [target.name for target in spec.targets]
     assert [row[:4] for row in rows] == [[target.name, target.suffix, target.number, _ptx(target.ptx)] for target in spec.targets]

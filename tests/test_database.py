@@ -19,7 +19,7 @@ import pytest
 
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, instruction
-from ptxmma.catalog.requirements import Targets
+from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator import pipeline, sqlite
 from ptxmma.generator.emit import database
 from ptxmma.generator.emit.database import script
@@ -195,7 +195,7 @@ def test_what_each_variant_needs(catalog: Catalog, sql: sqlite3.Connection) -> N
     rows = {
         identifier: (ptx, targets.split()) for identifier, ptx, targets in sql.execute("SELECT identifier, ptx, targets FROM variant_needs")
     }
-    known = Targets(catalog.database.spec.targets)
+    known = targets_of(catalog.database.spec)
     for ins in catalog.all():
         ptx, least = rows.pop(ins.identifier)
         assert ptx == requirements.floor(ins.variant)
@@ -245,7 +245,7 @@ def test_tables_follow_the_structs(sql: sqlite3.Connection, catalog: Catalog) ->
 
 
 def test_target_features(catalog: Catalog, sql: sqlite3.Connection) -> None:
-    targets = Targets(catalog.database.spec.targets)
+    targets = targets_of(catalog.database.spec)
     expected = {(name, feature) for name in targets.by_name for feature in targets.features(name)}
     assert set(sql.execute("SELECT target, feature FROM target_features")) == expected
 

@@ -61,6 +61,8 @@ def test_targets_and_versions() -> None:
     assert sorted(shift.accepted_by()) == ["sm_100a", "sm_101a", "sm_103a", "sm_107a", "sm_110a"]
     exclusive = ptxmma.instruction("tcgen05.alloc.exclusive.cta_group::1.sync.aligned.b32")
     assert exclusive.accepted_by()["sm_100a"] == "9.4"
+    assert "sm_101a" not in exclusive.accepted_by()  # assemblers called it sm_110a when .exclusive came
+    assert "sm_101a" in ptxmma.instruction("tcgen05.alloc.cta_group::1.sync.aligned.b32").accepted_by()
     wide = ptxmma.instruction(_COMMIT.format(".multicast::cluster::32b"))
     assert sorted(wide.accepted_by()) == ["sm_107a", "sm_107f"]
 

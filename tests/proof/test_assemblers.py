@@ -167,7 +167,9 @@ class Grammar:
 
     def _edit(self, random: Random, instruction: Instruction, form: OperandForm) -> Edit:
         parts, names = neighbours.tokens(instruction), ptx.items(form.syntax)
-        place = random.randrange(1, len(parts) + 1 + len(names))
+        opcode = instruction.variant.instruction.opcode.split(".")
+        first = sum(not name for name, _ in parts[: len(opcode)])  # another opcode would be another instruction: ``fence.async``
+        place = random.randrange(first, len(parts) + 1 + len(names))
         if place == len(parts):
             token = random.choice(self._vocabulary.joining)
             return Edit(place, token, f".{token} at the end")

@@ -485,7 +485,7 @@ def test_every_rule_of_the_errata_applies_somewhere(catalog: Catalog, places: li
 def test_ptxas_answers_as_the_rules_of_the_errata_say(
     catalog: Catalog, places: list[Place], ptxas: assemblers.Assembler, tmp_path: Path
 ) -> None:
-    judges = dict.fromkeys(("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_110", "sm_120a"), ptxas)
+    judges = dict.fromkeys(("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_110", "sm_120a"), ptxas)
     for older in assemblers.fetched():
         if older.cuda == "12.9":
             judges["sm_101a"] = older  # the last release that knows it

@@ -37,7 +37,7 @@ class Codec:
     def __init__(self, spec: Spec, format: DescriptorFormat, kind: str = "", target: str | None = None) -> None:
         """A codec of one of the formats of a spec; :func:`codec` looks formats up."""
         self.format, self.kind, self.target = format, kind, target
-        self._features = targets_of(spec.targets).features(target) if target else None
+        self._features = targets_of(spec).features(target) if target else None
         self.parameters = tuple(field for field in format.fields if field.fixed is None)
         own = {field.name for field in format.fields}
         self._tested = {field.name: {key for case in field.cases for when in case.when for key in when} & own for field in format.fields}

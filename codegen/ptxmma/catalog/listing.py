@@ -100,7 +100,7 @@ def least_targets(spec: Spec, names: Iterable[str]) -> list[str]:
 
     ``["sm_80+"]`` for all that have the features of sm_80, ``["sm_90a"]`` for a target that no other includes.
     """
-    targets = requirements.targets_of(spec.targets)
+    targets = requirements.targets_of(spec)
     accepted = set(names)
     from_others = {name: targets.features(name) & accepted - {name} for name in accepted}
     parents = set().union(*from_others.values())

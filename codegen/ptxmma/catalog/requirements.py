@@ -6,14 +6,15 @@ import functools
 from collections.abc import Iterable, Sequence
 
 from ptxmma.catalog.variants import Variant
-from ptxmma.model import Observation, Requirement, Spec, Target, Version
+from ptxmma.model import IsaVersion, Observation, Requirement, Spec, Target, Version
 
 
 class Targets:
     """The targets of a spec and which one has the features of which."""
 
-    def __init__(self, targets: Iterable[Target]) -> None:
+    def __init__(self, targets: Iterable[Target], isa_versions: Iterable[IsaVersion]) -> None:
         self.by_name = {target.name: target for target in targets}
+        self._isa_versions = tuple(isa_versions)
         self._closure: dict[str, frozenset[str]] = {}
 
     def features(self, name: str) -> frozenset[str]:
@@ -30,21 +31,31 @@ class Targets:
         return [target for target in self.by_name.values() if wanted & self.features(target.name)]
 
     @functools.cache  # noqa: B019  # a handful of Targets lives as long as the process
-    def common(self, sets: tuple[tuple[str, ...], ...]) -> tuple[Target, ...]:
-        """Every target that has the features of at least one of each set, in the order of the spec."""
+    def common(self, sets: tuple[tuple[str, ...], ...], first: Version) -> tuple[Target, ...]:
+        """Every target that has the features of at least one of each set, in the order of the spec.
+
+        Targets that assemblers no longer knew when PTX ISA version ``first`` came are left out.
+        """
         allowed = [{target.name for target in self.including(names)} for names in sets]
-        return tuple(target for target in self.by_name.values() if all(target.name in names for names in allowed))
+        every = (target for target in self.by_name.values() if all(target.name in names for names in allowed))
+        return tuple(target for target in every if self._lived_to_see(target, first))
+
+    def _lived_to_see(self, target: Target, version: Version) -> bool:
+        known = (entry for entry in self._isa_versions if Version(entry.cuda) <= Version(target.until))
+        return not target.until or any(Version(entry.version) >= version for entry in known)
 
     @functools.cache  # noqa: B019
     def first_versions(self, sets: tuple[tuple[str, ...], ...], first: Version) -> dict[str, Version]:
         """Target -> the larger of ``first`` and its own first version, for :meth:`common`."""
-        return {target.name: max(first, Version(target.ptx)) for target in self.common(sets)}
+        return {target.name: max(first, Version(target.ptx)) for target in self.common(sets, first)}
 
 
-@functools.lru_cache(maxsize=4)
-def targets_of(spec_targets: tuple[Target, ...]) -> Targets:
+def targets_of(spec: Spec) -> Targets:
     """The :class:`Targets` of a spec, made once."""
-    return Targets(spec_targets)
+    return _targets(spec.targets, spec.isa_versions)
+
+
+_targets = functools.lru_cache(maxsize=4)(Targets)
 
 
 def stated(variant: Variant) -> list[Requirement]:
@@ -73,7 +84,7 @@ def floor(variant: Variant, cuda: str = "", more: Sequence[Requirement] = ()) ->
 
 def accepting(spec: Spec, variant: Variant) -> tuple[Target, ...]:
     """The targets that accept a variant with the newest assembler: the smallest set that the rules leave."""
-    return targets_of(spec.targets).common(_target_sets(variant))
+    return targets_of(spec).common(_target_sets(variant), floor(variant))
 
 
 def accepted_by(spec: Spec, variant: Variant, cuda: str = "", more: Sequence[Requirement] = ()) -> dict[str, Version]:
@@ -86,7 +97,7 @@ def accepted_by(spec: Spec, variant: Variant, cuda: str = "", more: Sequence[Req
         more: what its hints and operands need beyond it.
     """
     sets = (*_target_sets(variant, cuda), *(rule.targets for rule in more if rule.targets))
-    return targets_of(spec.targets).first_versions(sets, floor(variant, cuda, more)).copy()
+    return targets_of(spec).first_versions(sets, floor(variant, cuda, more)).copy()
 
 
 def _target_sets(variant: Variant, cuda: str = "") -> tuple[tuple[str, ...], ...]:

@@ -36,7 +36,7 @@ class Peak(NamedTuple):
 def peaks(instruction: Instruction) -> list[Peak]:
     """The published peaks for an instruction, chip by chip; empty where nothing is published."""
     spec = instruction.database.spec
-    targets = requirements.targets_of(spec.targets).by_name
+    targets = requirements.targets_of(spec).by_name
     numbers = {targets[name].number for name in instruction.accepted_by()}
     peaks_of_chips = []
     for chip in spec.throughput:

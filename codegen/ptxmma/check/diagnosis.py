@@ -132,7 +132,7 @@ class Diagnoses:
 
     def _named(self, accepts: dict[str, Version]) -> str:
         """The targets, by their first version, from which it follows for all others: these include one that is named."""
-        features = targets_of(self._catalog.database.spec.targets).features
+        features = targets_of(self._catalog.database.spec).features
 
         def follows(name: str) -> bool:
             return any(other != name and other in features(name) and first <= accepts[name] for other, first in accepts.items())

@@ -35,7 +35,7 @@ class Legality:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._quirks = Quirks(catalog.database.spec)
-        self._targets = targets_of(catalog.database.spec.targets)
+        self._targets = targets_of(catalog.database.spec)
         self.find = functools.lru_cache(maxsize=_REMEMBERED)(self._find)
         self.faults = functools.lru_cache(maxsize=_REMEMBERED)(self._faults)
         self.form = functools.lru_cache(maxsize=_REMEMBERED)(self._form)

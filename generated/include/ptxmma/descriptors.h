@@ -712,12 +712,14 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_zero_column_mask_is_legal(uint64_t descri
  * checked. Source: 9.7.16.4.3.
  */
 PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_zero_column_mask_zeroes(uint64_t descriptor, uint32_t m, uint32_t n, uint32_t column) {
-  const ptxmma_tcgen05_zero_column_mask fields = ptxmma_tcgen05_zero_column_mask_decode(descriptor);
   const uint32_t columns = n / (m == 128 ? 1 : m == 64 ? 2 : 4), part = column / columns;
-  const uint32_t first_span = part == 0 ? fields.first_span_0 : part == 1 ? fields.first_span_1 : part == 2 ? fields.first_span_2 : fields.first_span_3;
-  const uint32_t start_count = part == 0 ? fields.start_count_0 : part == 1 ? fields.start_count_1 : part == 2 ? fields.start_count_2 : fields.start_count_3;
+  const uint32_t non_zero_mask = (uint32_t)((descriptor >> 39) & 0x1);
+  const uint32_t skip_span = (uint32_t)((descriptor >> 40) & 0xff) + 1;
+  const uint32_t use_span = (uint32_t)((descriptor >> 48) & 0xff) + 1;
+  const uint32_t first_span = (uint32_t)(((descriptor >> part) >> 32) & 0x1);
+  const uint32_t start_count = (uint32_t)((descriptor >> 8 * part) & 0xff);
   column %= columns;
-  return (fields.non_zero_mask * ((((column + start_count) + (first_span * fields.use_span)) % (fields.use_span + fields.skip_span)) >= fields.use_span)) != 0;
+  return (non_zero_mask * ((((column + start_count) + (first_span * use_span)) % (use_span + skip_span)) >= use_span)) != 0;
 }
 
 #endif

@@ -131,82 +131,82 @@ PTXMMA_FUNCTION tcgen05_alloc_cta_group_2_shared_cta(uint32_t* dst, uint32_t nco
 PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
-// tcgen05.alloc.exclusive.cta_group::1.sync.aligned.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.alloc.exclusive.cta_group::1.sync.aligned.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_1(uint32_t* dst, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.alloc.exclusive.cta_group::1.sync.aligned.b32 [%0], %1;" :
     : "l"(dst), "r"(ncols)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_1_shared_cta(uint32_t dst, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :
     : "r"(dst), "r"(ncols)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_1_shared_cta(uint32_t* dst, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :
     : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(dst))), "r"(ncols)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.alloc.exclusive.cta_group::2.sync.aligned.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.alloc.exclusive.cta_group::2.sync.aligned.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_2(uint32_t* dst, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.alloc.exclusive.cta_group::2.sync.aligned.b32 [%0], %1;" :
     : "l"(dst), "r"(ncols)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_2_shared_cta(uint32_t dst, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" :
     : "r"(dst), "r"(ncols)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_2_shared_cta(uint32_t* dst, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" :
     : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(dst))), "r"(ncols)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
 // tcgen05.dealloc.cta_group::1.sync.aligned.b32 taddr, nCols;  PTX ISA 8.6, sm_100f or sm_101f
@@ -235,30 +235,30 @@ PTXMMA_FUNCTION tcgen05_dealloc_cta_group_2(uint32_t taddr, uint32_t ncols)
 PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
-// tcgen05.dealloc.exclusive.cta_group::1.sync.aligned.b32 taddr, nCols;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.dealloc.exclusive.cta_group::1.sync.aligned.b32 taddr, nCols;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_dealloc_exclusive_cta_group_1(uint32_t taddr, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.dealloc.exclusive.cta_group::1.sync.aligned.b32 %0, %1;" :
     : "r"(taddr), "r"(ncols)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.dealloc.exclusive.cta_group::2.sync.aligned.b32 taddr, nCols;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.dealloc.exclusive.cta_group::2.sync.aligned.b32 taddr, nCols;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_dealloc_exclusive_cta_group_2(uint32_t taddr, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.dealloc.exclusive.cta_group::2.sync.aligned.b32 %0, %1;" :
     : "r"(taddr), "r"(ncols)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
 // tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;  PTX ISA 8.6, sm_100f or sm_101f
@@ -515,17 +515,17 @@ PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(uint
 PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_commit_cta_group_1_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster::16b.b64 [%0], %1;" :
     : "l"(mbar), "h"(ctamask)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
 // tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
@@ -541,30 +541,30 @@ PTXMMA_FUNCTION tcgen05_commit_cta_group_1_multicast_cluster_32b(uint64_t* mbar,
 PTXMMA_SM_107F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_16b(uint32_t mbar, uint16_t ctamask)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
     : "r"(mbar), "h"(ctamask)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
     : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "h"(ctamask)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
 // tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
@@ -593,17 +593,17 @@ PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_32b(
 PTXMMA_SM_107F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.commit.cta_group::2.mbarrier::arrive::one.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_commit_cta_group_2_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.multicast::cluster::16b.b64 [%0], %1;" :
     : "l"(mbar), "h"(ctamask)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
@@ -619,30 +619,30 @@ PTXMMA_FUNCTION tcgen05_commit_cta_group_2_multicast_cluster_32b(uint64_t* mbar,
 PTXMMA_SM_107F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_16b(uint32_t mbar, uint16_t ctamask)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
     : "r"(mbar), "h"(ctamask)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_101f
+// tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
 PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_100F_SM_101F_PTX_9_4
+#if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
     : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "h"(ctamask)
     : "memory");
 }
 #else
-PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f

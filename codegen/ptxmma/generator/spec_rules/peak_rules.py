@@ -17,7 +17,7 @@ _TOLERANCE = 0.005
 def problems(context: RuleContext) -> Iterator[Problem]:
     """Rates of instructions that a chip lacks, and peaks that are another product."""
     spec = context.spec
-    known = requirements.targets_of(spec.targets)
+    known = requirements.targets_of(spec)
     accepted = [
         (variant.facts, requirements.accepting(spec, variant))
         for entry in (spec.instructions if spec.throughput else ())

@@ -235,22 +235,6 @@
 #endif
 
 #if !defined(__CUDA_ARCH__)
-#define PTXMMA_SM_100F_SM_101F_PTX_9_4 0
-#define PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
-#elif !(PTXMMA_TOOLKIT >= 1304)
-#define PTXMMA_SM_100F_SM_101F_PTX_9_4 0
-#define PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
-#elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
-#define PTXMMA_SM_100F_SM_101F_PTX_9_4 1
-#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
-#define PTXMMA_SM_100F_SM_101F_PTX_9_4 0
-#define PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f"); }
-#else
-#define PTXMMA_SM_100F_SM_101F_PTX_9_4 0
-#define PTXMMA_SM_100F_SM_101F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f")
-#endif
-
-#if !defined(__CUDA_ARCH__)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6 0
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
 #elif !(PTXMMA_TOOLKIT >= 1207)
@@ -280,6 +264,22 @@
 #else
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 0
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f")
+#endif
+
+#if !defined(__CUDA_ARCH__)
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
+#elif !(PTXMMA_TOOLKIT >= 1304)
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
+#elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_110f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#else
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_110f: compile with -gencode arch=compute_100f,code=sm_100f")
 #endif
 
 #if !defined(__CUDA_ARCH__)

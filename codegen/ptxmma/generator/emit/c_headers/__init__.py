@@ -150,7 +150,7 @@ def _condition(when: tuple[Condition, ...]) -> str:
 
 
 def _targets(spec: Spec) -> _List:
-    targets = requirements.targets_of(spec.targets)
+    targets = requirements.targets_of(spec)
     rows = []
     for target in spec.targets:
         features = targets.features(target.name)

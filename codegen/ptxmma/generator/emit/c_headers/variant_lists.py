@@ -96,6 +96,6 @@ def _telling(entry: InstructionSet, types: list[str]) -> list[str]:
 
 def _set_name(spec: Spec, members: tuple[Target, ...]) -> str:
     """The members of a set that include no other member: the set is all that include one of them."""
-    targets, names = requirements.targets_of(spec.targets), {target.name for target in members}
+    targets, names = requirements.targets_of(spec), {target.name for target in members}
     least = [target.name for target in members if targets.features(target.name) & names == {target.name}]
     return c_text.macro("_".join(least)) or "NONE"

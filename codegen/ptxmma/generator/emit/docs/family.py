@@ -90,7 +90,7 @@ def _alternatives(values: Sequence[str]) -> str:
 
 def rows(spec: Spec, entry: InstructionSet, instructions: Iterable[Instruction]) -> list[Row]:
     """The forms of variants of an instruction, cut where their requirements differ."""
-    targets = requirements.targets_of(spec.targets)
+    targets = requirements.targets_of(spec)
     # What differs in n only is one point, so that 32 values of n cost no more than one.
     alike: dict[int, dict[tuple[_Versions, _Versions], dict[tuple[object, ...], list[Instruction]]]] = {}
     for instruction in instructions:
@@ -237,7 +237,7 @@ def needs(spec: Spec, accepted: dict[str, Version]) -> str:
     """The first version and the smallest targets: ``PTX 7.0, sm_80+``, where ``+`` says that others include it."""
     if not accepted:
         return "no target"
-    features = requirements.targets_of(spec.targets).features
+    features = requirements.targets_of(spec).features
     smallest = [name for name in accepted if not any(other != name and other in features(name) for other in accepted)]
     shown = [name + "+" * any(other != name and name in features(other) for other in accepted) for name in smallest]
     return f"PTX {min(accepted.values())}, {rest.text(', '.join(shown))}"
