@@ -96,6 +96,30 @@ def test_scale_factors_lie_as_cp_copies_the_order_of_cublas(rows: int, blocks: i
     assert np.array_equal(scaling.to_tensor_memory(scales.T, axis=-2), scaling.to_tensor_memory(scales))
 
 
+@pytest.mark.parametrize(("rows", "blocks", "axis"), [(128, 4, -1), (256, 9, -1), (72, 5, -2), (1, 1, -2)])
+def test_scale_factors_come_back_from_tensor_memory(rows: int, blocks: int, axis: int) -> None:
+    scales = _RNG.integers(1, 255, (rows, blocks) if axis == -1 else (blocks, rows), np.uint8)
+    image = scaling.to_tensor_memory(scales, axis)
+    assert np.array_equal(scaling.from_tensor_memory(image, scales.shape, axis), scales)
+    wider = np.concatenate([image, np.full((128, 8), 0xFFFFFFFF, np.uint32)], axis=1)
+    assert np.array_equal(scaling.from_tensor_memory(wider, scales.shape, axis), scales)
+
+
+@pytest.mark.parametrize(
+    ("image", "shape", "axis", "message"),
+    [
+        ((128, 3), (128, 4), -1, r"image is uint32 of shape \(128, 3\); it takes \(128, 4\) or more of 32-bit cells"),
+        ((64, 4), (128, 4), -1, r"image is uint32 of shape \(64, 4\)"),
+        ((128, 64), (300, 4), -1, r"shape \(300, 4\) with axis -1 is not that of scale factors: \(rows, blocks\), 1 to 256 rows"),
+        ((128, 64), (128,), -1, r"shape \(128,\) with axis -1"),
+        ((128, 64), (128, 4), 0, r"with axis 0 is not that of scale factors"),
+    ],
+)
+def test_images_that_hold_no_such_scale_factors(image: tuple[int, int], shape: tuple[int, ...], axis: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        scaling.from_tensor_memory(np.zeros(image, np.uint32), shape, axis)
+
+
 def test_steps_along_k_go_on_in_the_same_cells() -> None:
     assert [tensor_scales.step(128, 1, step) for step in (0, 3, 4)] == [Step(0, 0), Step(0, 3), Step(4, 0)]
     assert [tensor_scales.step(256, 2, step) for step in (1, 2)] == [Step(0, 2), Step(8, 0)]
@@ -192,6 +216,62 @@ def test_a_block_scaled_product_reads_factors_of_tensor_memory(
     size = k // blocks
     wanted = (a.astype(float) * scales[0].astype(float).repeat(size, 1)) @ (b.astype(float) * scales[1].astype(float).repeat(size, 0))
     assert np.array_equal(done.matrix, wanted)
+
+
+_MXF8 = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale"
+_NVF4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale"
+
+
+@pytest.mark.parametrize(
+    ("opcode", "arguments", "formats"),
+    [
+        (_MXF8, {"atype": "e4m3", "btype": "e5m2"}, "e4m3, ue8m0 for each 32; e5m2, ue8m0 for each 32"),
+        (_MXF8, {"atype": "e2m3", "btype": "e2m1"}, "e2m3, ue8m0 for each 32; e2m1, ue8m0 for each 32"),
+        ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", {}, "e2m1, ue8m0 for each 32; e2m1, ue8m0 for each 32"),
+        ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32", {"k": 96}, "e2m1, ue8m0 for each 32; e2m1, ue8m0 for each 32"),
+        (f"{_NVF4}.block16", {"stype": "ue4m3"}, "e2m1, ue4m3 for each 16; e2m1, ue4m3 for each 16"),
+        (f"{_NVF4}.scale_vec::2X", {}, "e2m1, ue8m0 for each 32; e2m1, ue8m0 for each 32"),
+    ],
+)
+def test_from_numbers_through_tensor_memory_to_a_product_and_back(opcode: str, arguments: dict[str, Any], formats: str) -> None:
+    """Quantise both matrices, lay the factors of all K out, take those of each step, and add up: the product of what was quantised."""
+    product = ptxmma.instruction(opcode, m=128, n=72, **arguments)
+    (m, n, k), steps = product.shape or (), 3
+    forms = scaling.of(product, "a"), scaling.of(product, "b")
+    assert "; ".join(repr(form).removeprefix("<Format ").partition(" along")[0] for form in forms) == formats
+    whole = [_RNG.normal(size=size).astype(np.float32) for size in ((m, steps * k), (steps * k, n))]
+    quantised = [scaling.quantise(matrix, form) for matrix, form in zip(whole, forms, strict=True)]
+    images = [scaling.to_tensor_memory(each.scales, form.axis) for each, form in zip(quantised, forms, strict=True)]
+    memory = np.zeros((128, 512), np.uint32)
+    starts = (100, 200)
+    for image, start in zip(images, starts, strict=True):
+        memory[:, start : start + image.shape[1]] = image
+    d: Any = None
+    for number in range(steps):
+        taken = []
+        for name, lines, start in (("A", m, starts[0]), ("B", n, starts[1])):
+            step = tensor_scales.step(lines, k // forms[0].block, number)
+            taken.append(_of(product, f"scale-{name}-tmem").unpack(memory, address=start + step.column, scale_id=step.scale_id))
+        along = slice(number * k, (number + 1) * k)
+        a, b = quantised[0].elements[:, along], quantised[1].elements[along]
+        d = ptxmma.emulate(product, a, b, d, scale_a=taken[0], scale_b=taken[1]).d
+    values = [scaling.dequantise(*each, form).astype(np.float64) for each, form in zip(quantised, forms, strict=True)]
+    assert np.allclose(d, values[0] @ values[1], rtol=1e-5, atol=1e-5)  # sums are rounded to f32 after each step
+    assert not np.allclose(d, np.asarray(d)[::-1], rtol=1e-5, atol=1e-5)
+    for each, image, form in zip(quantised, images, forms, strict=True):
+        back = scaling.from_tensor_memory(image, each.scales.shape, form.axis)
+        assert np.array_equal(back, each.scales.view(np.uint8))
+
+
+def test_formats_are_those_of_products_alone() -> None:
+    with pytest.raises(ValueError, match=r"block_scale has its scale factors for 'a' in tensor memory: scale-A-tmem"):
+        ptxmma.instruction(_MXF8).scales("a")
+    with pytest.raises(ValueError, match=r"kind::f16 has no scale factors for 'b'"):
+        scaling.of(ptxmma.instruction(_ONE, m=64, n=16, **_BF16), "b")
+    with pytest.raises(ValueError, match=r"has no scale factors for 'd'"):
+        scaling.of(ptxmma.instruction(_MXF8, m=128, n=16, atype="e4m3", btype="e4m3"), "d")
+    sparse_product = ptxmma.instruction("tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale", m=128, n=64, atype="e4m3", btype="e4m3")
+    assert scaling.of(sparse_product, "a").block == 64, "blocks count along the full K"
 
 
 def test_the_bound_is_that_of_the_precision_of_sums() -> None:

@@ -262,14 +262,16 @@ class Instruction:
         """The layout of the scale factors of ``matrix``, ``"a"`` or ``"b"``.
 
         Raises:
-            Missing: the instruction does not scale that matrix.
+            Missing: the instruction does not scale that matrix, or reads its scale factors from tensor memory.
         """
         spec, kinds = self.database.spec, self.variant.instruction.operand_kinds
         operand = next((name for name, kind in kinds.items() if kind.kind == "scale-data" and kind.of == matrix), "")
         present = {part.name for form in self.forms for part in form.operands}
         plan = layouts.plan(spec, self.variant, operand) if operand in present else None
         if plan is None:
-            raise Missing(f"{self.canonical} has no scale factors for {matrix!r}")
+            elsewhere = [name for name, kind in kinds.items() if kind.kind == "tensor-scales" and kind.of == matrix and name in present]
+            what = f"its scale factors for {matrix!r} in tensor memory: {elsewhere[0]}" if elsewhere else f"no scale factors for {matrix!r}"
+            raise Missing(f"{self.canonical} has {what}")
         element = layouts.element_type(spec, str(self.variant.facts[kinds[operand].type]))
         return Scales(self.database.layout[plan.name], matrix, element, operand)
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ptxmma.arguments import integer
-from ptxmma.catalog import layouts
+from ptxmma.catalog import layouts, resolution
 from ptxmma.catalog.instructions import DatabaseLike, Instruction, catalog
 from ptxmma.model import ElementType
 
@@ -61,13 +61,26 @@ def of(instruction: Instruction, operand: str = "a") -> Format:
 
     For a sparse A the blocks count along the full K, zeros included: quantise first, then compress the elements (PTX ISA 9.7.14.3).
 
+    Args:
+        instruction: one that scales blocks; of ``tcgen05.mma`` with its shape and types.
+        operand: ``"a"`` or ``"b"``.
+
     Raises:
-        ValueError: the instruction has no scale factors for that operand.
+        ValueError: the instruction has no scale factors for that operand, or does not state its shape and types.
     """
+    spec = instruction.database.spec
+    scale, blocks = _factors(instruction, operand)
+    element = layouts.element_type(spec, instruction.matrix_types[operand])
+    return Format(element, scale, instruction.extents[layouts.SUMMED] // blocks, -1 if operand == "a" else -2)
+
+
+def _factors(instruction: Instruction, operand: str) -> tuple[ElementType, int]:
+    """The type of the scale factors, and how many each row of A or column of B has."""
+    spec, product = instruction.database.spec, instruction.variant
+    if operand in ("a", "b") and isinstance(product, resolution.Product) and product.choice.block:
+        return layouts.element_type(spec, str(product.facts["stype"])), resolution.numbers(spec, product, operand)["blocks"]
     factors = instruction.scales(operand)
-    element = instruction.operand(operand).element
-    assert element is not None
-    return Format(element, factors.element, instruction.extents[layouts.SUMMED] // factors.blocks, -1 if factors.line == "row" else -2)
+    return factors.element, factors.blocks
 
 
 def _one_of(what: str, name: str, known: dict[str, Any]) -> Any:

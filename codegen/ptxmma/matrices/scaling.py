@@ -41,6 +41,7 @@ from ptxmma.matrices.scale_formats import custom as custom
 from ptxmma.matrices.scale_formats import format_of
 from ptxmma.matrices.scale_formats import formats as formats
 from ptxmma.matrices.scale_formats import of as of
+from ptxmma.matrices.tensor_scales import from_tensor_memory as from_tensor_memory
 from ptxmma.matrices.tensor_scales import to_tensor_memory as to_tensor_memory
 
 
@@ -50,7 +51,8 @@ class Quantised(NamedTuple):
     Attributes:
         elements: of the element type's dtype, in the shape of the matrix (padded where that was asked for).
         scales: of the scale type's dtype; the same shape, but one for each block along the blocks' axis.  Those of A are as
-            ``instruction.scales("a").pack`` takes them, those of B as ``instruction.scales("b").pack`` does.
+            ``instruction.scales("a").pack`` takes them, those of B as ``instruction.scales("b").pack`` does; those of a product of
+            ``tcgen05.mma`` as ``instruction.operand("scale-A-tmem").pack`` and :func:`to_tensor_memory` do.
     """
 
     elements: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,7 +13,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import tensor_places
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.catalog.tensor_places import Place, TensorPlaces
 from ptxmma.model import Facts
 
 #: Lines of A or B that share a lane.
@@ -52,14 +53,53 @@ def to_tensor_memory(scales: Any, axis: int = -1, *, database: DatabaseLike = No
     codes = codes if axis == -1 else codes.swapaxes(-1, -2)
     if codes.ndim != 2 or codes.dtype.itemsize != 1 or axis not in (-1, -2) or not codes.size or len(codes) > _MOST_LINES:
         raise ValueError(f"scales has shape {np.shape(scales)} and dtype {codes.dtype}; it takes (rows, blocks) of 8 bits, 1 to 256 rows")
-    placed = _placed(codes.shape[0], codes.shape[1], database)
-    lines, blocks, copies = np.meshgrid(*map(np.arange, (*codes.shape, placed.sizes["copy"])), indexing="ij", sparse=True)
-    place = placed.locate(lines, blocks, copy=copies)
-    columns = _columns(codes.shape[0]) * -(-codes.shape[1] // (placed.memory.cell // _BYTE))
-    image = np.zeros((placed.memory.lanes, columns), np.uint32)
+    rows, blocks = codes.shape
+    place, columns = _places(rows, blocks, database)
+    image = np.zeros((_lanes(database), columns), np.uint32)
     values = codes.view(np.uint8).astype(np.uint32)[..., np.newaxis] << np.asarray(place.bit, np.uint32)
     np.bitwise_or.at(image, (place.lane, place.column), values)
     return image
+
+
+def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, database: DatabaseLike = None) -> Array:
+    """The scale factors that lie in tensor memory: the inverse of :func:`to_tensor_memory`, from the first quarter of the lanes.
+
+    Args:
+        image: (128, columns) of 32 bits, from the column of their address on.
+        shape: of the scale factors: (rows, blocks) of A, (blocks, columns) of B.
+        axis: as for :func:`to_tensor_memory`.
+        database: another than the packaged one.
+
+    Returns:
+        uint8 of that shape.
+
+    Raises:
+        TypeError: a size that is not an integer.
+        ValueError: another image, or a shape that it does not hold.
+    """
+    cells, sizes = elements.as_array(image, "image"), [integer("shape", size) for size in shape]
+    lines, *blocks = sizes if axis == -1 else reversed(sizes)
+    if len(blocks) != 1 or axis not in (-1, -2) or min(sizes) < 1 or lines > _MOST_LINES:
+        raise ValueError(f"shape {tuple(sizes)} with axis {axis} is not that of scale factors: (rows, blocks), 1 to 256 rows")
+    place, columns = _places(lines, blocks[0], database)
+    if cells.ndim != 2 or cells.shape[0] != _lanes(database) or cells.shape[1] < columns or cells.dtype.itemsize != 4:
+        raise ValueError(f"image is {cells.dtype} of shape {cells.shape}; it takes (128, {columns}) or more of 32-bit cells")
+    stored = np.ascontiguousarray(cells).view(np.uint32)[place.lane[..., 0], place.column[..., 0]]
+    codes: Array = (stored >> np.asarray(place.bit[..., 0], np.uint32)).astype(np.uint8)
+    return codes if axis == -1 else codes.swapaxes(-1, -2)
+
+
+def _places(lines: int, blocks: int, database: DatabaseLike) -> tuple[Place, int]:
+    """Where each factor lies, as arrays over lines, blocks and copies; and the columns that all take."""
+    placed = _placed(lines, blocks, database)
+    every = np.meshgrid(*map(np.arange, (lines, blocks, placed.sizes["copy"])), indexing="ij")
+    place = placed.locate(*every[:2], copy=every[2])
+    known = Place(*(np.broadcast_to(value, every[0].shape) for value in place))
+    return known, _columns(lines) * -(-blocks // (placed.memory.cell // _BYTE))
+
+
+def _lanes(database: DatabaseLike) -> int:
+    return _placed(1, 1, database).memory.lanes
 
 
 def step(lines: int, factors: int, number: int, *, database: DatabaseLike = None) -> Step:
