@@ -49,21 +49,18 @@ def test_emulated_loads_give_the_elements_that_the_composition_says(group: str, 
     images = np.full((2, 128, 512), 0xFFFFFFFF, np.uint32)
     place = fragment.places.locate(row, col)
     images[np.broadcast_to(place.cta, row.shape), place.lane, base + place.column] = row << 16 | col
-    seen = set()
-    where = fragment.locate(row, col, base=base)
-    lists = zip(*(np.broadcast_to(part, row.shape).tolist() for part in where), row.tolist(), col.tolist(), strict=True)
-    loaded: dict[tuple[int, int], Any] = {}
-    for cta, warp, lane, register, bit, address, r, c in lists:
-        key = cta, address
-        if key not in loaded:
-            loaded[key] = ptxmma.emulate(load, address, images[cta]).registers
-        assert loaded[key][lane, register] == r << 16 | c
-        assert (bit, warp) == (0, address >> 21)
-        assert address in fragment.addresses(warp, base)
-        assert fragment.coords(address, lane, register, bit, base=base, cta=cta) == (r, c)
-        seen.add((cta, address, lane, register))
-    assert len(seen) == m * n
-    assert {address for _, address in loaded} == {address for warp in range(4) for address in fragment.addresses(warp, base)}
+    cta, warp, lane, register, bit, address = (np.broadcast_to(part, row.shape) for part in fragment.locate(row, col, base=base))
+    assert np.array_equal(fragment.coords(address, lane, register, bit, base=base, cta=cta), (row, col))
+    assert not bit.any()
+    assert np.array_equal(warp, address >> 21)
+    assert len(set(zip(cta.tolist(), address.tolist(), lane.tolist(), register.tolist(), strict=True))) == m * n
+    loads = set(zip(cta.tolist(), address.tolist(), strict=True))
+    assert {at for _, at in loads} == {at for warp in range(4) for at in fragment.addresses(warp, base)}
+    for block, at in loads:
+        own = (cta == block) & (address == at)
+        loaded: Any = ptxmma.emulate(load, at, images[block]).registers
+        assert np.array_equal(loaded[lane[own], register[own]], row[own] << 16 | col[own])
+        assert at in fragment.addresses(at >> 21, base)
 
 
 @pytest.mark.parametrize(("group", "m"), [("1", 128), ("2", 256), ("2", 128)])

@@ -101,7 +101,7 @@ def suspicions(
 
 def used_strides(layout: Canonical, database: DatabaseLike = None, family: str = "wgmma") -> set[str]:
     """Which of ``"lbo"`` and ``"sbo"`` all operands use that an instruction reads through a descriptor."""
-    used = [layout.used(*size) for size in _sizes(layout.layout.majorness, database, family)]
+    used = [strides for strides, _ in _used(layout, database, family)]
     return {stride for stride in STRIDES if all(stride in each for each in used)}
 
 
@@ -111,10 +111,20 @@ def stride_users(layout: Canonical, database: DatabaseLike = None, family: str =
     A stride that no operand uses is left out.
     """
     users: dict[str, set[str]] = {}
-    for size, operands in _sizes(layout.layout.majorness, database, family).items():
-        for stride in layout.used(*size):
+    for strides, operands in _used(layout, database, family):
+        for stride in strides:
             users.setdefault(stride, set()).update(operands)
     return {stride: sorted(users[stride]) for stride in STRIDES if stride in users}
+
+
+def _used(layout: Canonical, database: DatabaseLike, family: str) -> list[tuple[set[str], set[str]]]:
+    """The strides that operands of each size use, with these operands."""
+    majorness, memo = layout.layout.majorness, catalog(database).database.memo
+    key = ("used strides", majorness, family, layout.layout.offset, layout.mode.bytes)
+    if key not in memo:
+        memo[key] = [(layout.used(*size), operands) for size, operands in _sizes(majorness, database, family).items()]
+    used: list[tuple[set[str], set[str]]] = memo[key]
+    return used
 
 
 def _sizes(majorness: str, database: DatabaseLike, family: str) -> dict[tuple[int, int, int], set[str]]:
