@@ -110,7 +110,7 @@ def _bodies(built: Path, kernel: str) -> dict[str, Counter[str]]:
     ("program", "target"),
     [
         ("mma_sp", ("-arch=sm_80",)),
-        ("wgmma", ()),
+        ("wgmma", ("-arch=sm_90a",)),
         ("gemm_sm90", ()),
         ("sparse_gemm_sm90", ()),
         ("attention_sm90", ()),
