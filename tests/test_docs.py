@@ -1,4 +1,4 @@
-"""The reference: pictures show what the layouts say, pages say what the spec says, the site builds."""
+"""The reference: pictures show what the layouts say, pages say what the spec says."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ import doctest
 import functools
 import io
 import itertools
-import json
 import re
-import shutil
-import subprocess
-import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
@@ -26,12 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_calls import Nvcc
-from ptxmma import paths
 from ptxmma.catalog import layouts, links
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.generator import pipeline
-from ptxmma.generator.emit import Output, docs
+from ptxmma.generator.emit import docs
 from ptxmma.generator.emit.docs import form_examples, form_groups, mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.generator.emit.docs.form_groups import FormGroup
@@ -734,130 +728,3 @@ def test_every_picture_opens_the_explorer(outputs: dict[str, str]) -> None:
         if path == "tensor_memory.rst":  # the explorer does not show tensor memory
             continue
         assert text.count("figure:: ") == len(re.findall(r":target: (?:\.\./)*explorer\.html", text)), path
-
-
-# --- the site ---------------------------------------------------------------------------------------------------------------
-
-
-def build(source: Path, target: Path, builder: str) -> None:
-    """Run ``sphinx-build -n -W`` as ``make docs`` does."""
-    pytest.importorskip("sphinx", reason="Sphinx is not installed: `make docs` builds the site")
-    options = ["-n", "-W", "-q", "-b", builder, "-d", str(target / "doctrees")]
-    command = [sys.executable, "-m", "sphinx", *options, str(source), str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.fixture(scope="module")
-def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site."""
-    target = tmp_path_factory.mktemp("site")
-    build(root / "docs", target, "html")
-    return target
-
-
-def test_the_site_has_the_explorer(site: Path) -> None:
-    own, text = (path.read_text(encoding="utf-8") for path in (site / "explorer.html", paths.EXPLORER))
-    assert own == text.replace('<html lang="en">', '<html data-reference="reference/" lang="en">')
-    assert 'href="explorer.html"' in (site / "questions.html").read_text(encoding="utf-8")
-
-
-_SEARCH = """
-const {readFileSync} = require("node:fs");
-const [find, pages, ...queries] = process.argv.slice(1);
-const entries = new Function(`${readFileSync(pages, "utf8")}; return PTXMMA_PAGES;`)();
-console.log(JSON.stringify(queries.map((query) => require(find).find(entries, query))));
-"""
-
-
-def test_the_search_finds_the_page_first(root: Path, site: Path) -> None:
-    node = shutil.which("node") or pytest.skip("node is not installed")
-    lines = (root / "tests" / "search_queries.txt").read_text(encoding="utf-8").splitlines()[1:]
-    queries = dict(line.split(" -> ") for line in lines)
-    assert len(queries) >= 40
-    static = site / "_static"
-    command = [node, "-e", _SEARCH, "--", str(static / "find.js"), str(static / "pages.js"), *queries]
-    answers = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    first = {query: answer[0][1] for query, answer in zip(queries, answers, strict=True)}
-    assert first == queries
-    for address in first.values():
-        path, _, anchor = address.partition("#")
-        assert path == "explorer.html" or not anchor or f'id="{anchor}"' in (site / path).read_text(encoding="utf-8")
-
-
-def test_other_addresses_lead_to_a_page(site: Path, groups: list[FormGroup]) -> None:
-    for group in groups:
-        assert (site / "reference" / f"{group.path}.html").is_file()
-        for alias in group.aliases:
-            path = site / "reference" / f"{alias}.html"
-            (target,) = re.findall(r'url=([^"]+)"', path.read_text(encoding="utf-8"))
-            assert (path.parent / target).resolve() == (site / "reference" / f"{group.path}.html").resolve()
-
-
-def test_pages_are_small(site: Path) -> None:
-    """The explorer has a budget of its own, which ``make bench`` shows."""
-    sizes = {path.relative_to(site).as_posix(): path.stat().st_size for path in site.rglob("*.html") if path.name != "explorer.html"}
-    assert not {path: size for path, size in sizes.items() if size > _MOST_OF_A_PAGE}
-
-
-def test_formulas_need_no_script_from_elsewhere(site: Path) -> None:
-    """Every formula is MathML, and every page loads only what comes with the site."""
-    formulas = 0
-    for path in site.rglob("*.html"):
-        text = path.read_text(encoding="utf-8")
-        formulas += text.count("<math ")
-        assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', text), path.name
-    assert formulas
-
-
-def test_the_site_has_every_page(site: Path, outputs: dict[str, str]) -> None:
-    for path in outputs:
-        if path.endswith(".rst"):
-            assert (site / "reference" / path).with_suffix(".html").is_file()
-        elif path.endswith(".svg"):
-            assert (site / "_images" / Path(path).name).is_file()
-
-
-_CONF = "exclude_patterns = ['_build']\n"
-_INDEX = """
-Toy
-===
-
-.. _reading-pictures:
-
-Pictures
---------
-
-.. _headers:
-
-Headers
--------
-
-.. _database:
-
-Database
---------
-
-.. toctree::
-
-   reference/index
-   reference/rules
-"""
-
-
-def write_site(outputs: Iterator[Output], folder: Path) -> None:
-    """Write generated pages and as little else as they need."""
-    for output in outputs:
-        path = folder / output.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(output.text, encoding="utf-8")
-    (folder / "docs" / "conf.py").write_text(_CONF, encoding="utf-8")
-    (folder / "docs" / "index.rst").write_text(_INDEX, encoding="utf-8")
-
-
-def test_a_new_family_gets_its_page(root: Path, tmp_path: Path) -> None:
-    catalog = pipeline.read(root / "tests" / "toy")
-    write_site(docs.emit(catalog), tmp_path)
-    families = {entry.family for entry in catalog.database.spec.instructions}
-    assert families <= {path.stem for path in (tmp_path / "docs/reference").iterdir()}
-    build(tmp_path / "docs", tmp_path / "out", "dummy")

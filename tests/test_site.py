@@ -1,8 +1,10 @@
-"""The scripts of the site in a browser: the search box, long tables, the way from the explorer to the reference."""
+"""The site: it builds, it has every page, and its scripts work in a browser."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,30 +14,159 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.skipif(importlib.util.find_spec("playwright") is None, reason="Playwright is not installed"),
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-]
+from ptxmma import paths
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.generator import pipeline
+from ptxmma.generator.emit import Output, docs
+from ptxmma.generator.emit.docs import form_groups
+
+_MOST_OF_A_PAGE = 300_000
+
+
+def build(source: Path, target: Path, builder: str) -> None:
+    """Run ``sphinx-build -n -W`` as ``make docs`` does."""
+    pytest.importorskip("sphinx", reason="Sphinx is not installed: `make docs` builds the site")
+    options = ["-n", "-W", "-q", "-b", builder, "-d", str(target / "doctrees")]
+    command = [sys.executable, "-m", "sphinx", *options, str(source), str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
 def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site."""
-    pytest.importorskip("sphinx", reason="Sphinx is not installed: `make docs` builds the site")
     target = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", "-d", str(target / "doctrees"), str(root / "docs"), str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    build(root / "docs", target, "html")
     return target
+
+
+def test_the_site_has_the_explorer(site: Path) -> None:
+    own, text = (path.read_text(encoding="utf-8") for path in (site / "explorer.html", paths.EXPLORER))
+    assert own == text.replace('<html lang="en">', '<html data-reference="reference/" lang="en">')
+    assert 'href="explorer.html"' in (site / "questions.html").read_text(encoding="utf-8")
+
+
+_SEARCH = """
+const {readFileSync} = require("node:fs");
+const [find, pages, ...queries] = process.argv.slice(1);
+const entries = new Function(`${readFileSync(pages, "utf8")}; return PTXMMA_PAGES;`)();
+console.log(JSON.stringify(queries.map((query) => require(find).find(entries, query))));
+"""
+
+
+def test_the_search_finds_the_page_first(root: Path, site: Path) -> None:
+    node = shutil.which("node") or pytest.skip("node is not installed")
+    lines = (root / "tests" / "search_queries.txt").read_text(encoding="utf-8").splitlines()[1:]
+    queries = dict(line.split(" -> ") for line in lines)
+    assert len(queries) >= 40
+    static = site / "_static"
+    command = [node, "-e", _SEARCH, "--", str(static / "find.js"), str(static / "pages.js"), *queries]
+    answers = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    first = {query: answer[0][1] for query, answer in zip(queries, answers, strict=True)}
+    assert first == queries
+    for address in first.values():
+        path, _, anchor = address.partition("#")
+        assert path == "explorer.html" or not anchor or f'id="{anchor}"' in (site / path).read_text(encoding="utf-8")
+
+
+def test_other_addresses_lead_to_a_page(site: Path, catalog: Catalog) -> None:
+    for group in form_groups.groups(catalog):
+        assert (site / "reference" / f"{group.path}.html").is_file()
+        for alias in group.aliases:
+            path = site / "reference" / f"{alias}.html"
+            (target,) = re.findall(r'url=([^"]+)"', path.read_text(encoding="utf-8"))
+            assert (path.parent / target).resolve() == (site / "reference" / f"{group.path}.html").resolve()
+
+
+def test_pages_are_small(site: Path) -> None:
+    """The explorer has a budget of its own, which ``make bench`` shows."""
+    sizes = {path.relative_to(site).as_posix(): path.stat().st_size for path in site.rglob("*.html") if path.name != "explorer.html"}
+    assert not {path: size for path, size in sizes.items() if size > _MOST_OF_A_PAGE}
+
+
+def test_formulas_need_no_script_from_elsewhere(site: Path) -> None:
+    """Every formula is MathML, and every page loads only what comes with the site."""
+    formulas = 0
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        formulas += text.count("<math ")
+        assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', text), path.name
+    assert formulas
+
+
+def test_the_site_has_every_page(root: Path, site: Path) -> None:
+    reference = root / "docs" / "reference"
+    pages = [path.relative_to(reference) for path in reference.rglob("*.*")]
+    assert Path("index.rst") in pages
+    for path in pages:
+        if path.suffix == ".rst":
+            assert (site / "reference" / path).with_suffix(".html").is_file()
+        elif path.suffix == ".svg":
+            assert (site / "_images" / path.name).is_file()
+
+
+# --- a site of another spec -----------------------------------------------------------------------------------------------------
+
+_CONF = "exclude_patterns = ['_build']\n"
+_INDEX = """
+Toy
+===
+
+.. _reading-pictures:
+
+Pictures
+--------
+
+.. _headers:
+
+Headers
+-------
+
+.. _database:
+
+Database
+--------
+
+.. toctree::
+
+   reference/index
+   reference/rules
+"""
+
+
+def write_site(outputs: Iterator[Output], folder: Path) -> None:
+    """Write generated pages and as little else as they need."""
+    for output in outputs:
+        path = folder / output.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(output.text, encoding="utf-8")
+    (folder / "docs" / "conf.py").write_text(_CONF, encoding="utf-8")
+    (folder / "docs" / "index.rst").write_text(_INDEX, encoding="utf-8")
+
+
+def test_a_new_family_gets_its_page(root: Path, tmp_path: Path) -> None:
+    catalog = pipeline.read(root / "tests" / "toy")
+    write_site(docs.emit(catalog), tmp_path)
+    families = {entry.family for entry in catalog.database.spec.instructions}
+    assert families <= {path.stem for path in (tmp_path / "docs/reference").iterdir()}
+    build(tmp_path / "docs", tmp_path / "out", "dummy")
+
+
+# --- in a browser ------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Any]:
+    """A page of a browser."""
+    if importlib.util.find_spec("playwright") is None:
+        pytest.skip("Playwright is not installed")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("Chromium is not installed")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         opened = browser.new_page()
         opened.set_default_timeout(10_000)
         yield opened
