@@ -30,7 +30,8 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
 
 def test_a_kernel_that_calls_may_do_it_elsewhere() -> None:
     assert rules(_ALLOC) == ["tensor-memory-kept"]
-    assert not rules(_ALLOC, "call.uni free;")
+    assert not rules(_ALLOC, "call.uni release;")
+    assert rules(_ALLOC, "call.uni (%r1), vprintf, (%rd0, %rd1);") == ["tensor-memory-kept"]
     assert not rules(_LOAD, "call.uni wait;")
 
 
@@ -38,6 +39,14 @@ def test_a_kernel_is_judged_as_a_whole() -> None:
     """On which path it frees or waits is not followed."""
     assert not rules(_FREE, _ALLOC)
     assert not rules(_LOAD, _WAIT, _LOAD)
+
+
+def test_a_load_that_nothing_follows_needs_no_wait() -> None:
+    """Reading its registers waits for them."""
+    store = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r2};"
+    for later, severity in (("", "note"), (_FREE, "note"), (store, "warning"), ("mbarrier.arrive.shared::cta.b64 %rd1, [%r3];", "warning")):
+        (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{_LOAD}\n{later}\nret;\n}}\n")
+        assert (finding.rule, finding.severity) == ("unwaited-tensor-load", severity)
 
 
 def test_only_a_load_behind_a_wait_for_a_commit_needs_the_fence() -> None:

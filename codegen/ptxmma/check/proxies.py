@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.check.remarks import Remark
+from ptxmma.ptx.calls import calls_others
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _STORED = re.compile(rb"(?<![\w$%.])(?:st(?:\.\w+)*\.shared\b|stmatrix\b|cp\.async\.c[ag]\.shared\b)[\w.:]*")
 _BULK_IN = re.compile(rb"(?<![\w$%.])cp\.async\.bulk(?:\.\w+)*\.shared::")
 _BULK_OUT = re.compile(rb"(?<![\w$%.])cp(?:\.reduce)?\.async\.bulk(?:\.\w+)*\.global\.shared::[\w.:]*")
-_CALL = re.compile(rb"(?<![\w$%.])call(?:\.uni)?\b")
 
 
 def of_kernel(function: Function, protocol: Protocol) -> Iterator[tuple[Remark, bytes]]:
@@ -36,7 +36,7 @@ def of_kernel(function: Function, protocol: Protocol) -> Iterator[tuple[Remark, 
     if b".async.bulk" not in text and not any(opcode in text for opcode in protocol.opcodes.issues):
         return  # nothing reads through the async proxy
     stored = _STORED.search(text)
-    if stored is None or _CALL.search(text):
+    if stored is None or calls_others(text):
         return
     out = _BULK_OUT.search(text, stored.end())
     issues = (text.find(opcode + b".", stored.end()) for opcode in protocol.opcodes.issues)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ptxmma.check import tensor_allocations
 from ptxmma.check.remarks import Remark
+from ptxmma.ptx.calls import calls_others
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from ptxmma.model import Protocol
     from ptxmma.ptx.statements import Function, Statement
 
-_CALL = re.compile(rb"(?<![\w$%.])call(?:\.uni)?\b")
+#: An arrival that lets others go on, and not one that waits for bytes itself.
+_ARRIVAL = re.compile(rb"(?<![\w$%.])mbarrier\.arrive(?!\.expect_tx)\b")
 _BARRIER_WAIT = re.compile(rb"(?<![\w$%.])mbarrier\.(?:try|test)_wait\b")
 #: The steps of the protocol of tensor memory, by the roles that the spec gives them.
 _ALLOCATE, _FREE, _COMMIT, _FENCE, _WAIT = "allocate", "free", "commit", "fence-after", "wait-loads"
@@ -39,6 +41,9 @@ class TensorKernels:
         entries = [entry for entry in catalog.database.spec.instructions if entry.family in families]
         self._opcodes = tuple((entry.opcode or entry.name).encode() for entry in entries)
         self._loads = tuple((entry.opcode or entry.name).encode() for entry in entries if entry.operation == "tensor-load")
+        issued = ((entry.opcode or entry.name).encode() for entry in entries if entry.asynchronous)
+        #: Instructions that may write tensor memory.
+        self._others = tuple(opcode for opcode in issued if not opcode.startswith(self._loads))
 
     def of_kernel(self, function: Function) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on a kernel, each with the opcode that it is about."""
@@ -47,19 +52,25 @@ class TensorKernels:
             return
         statements = [each for each in function.statements() if each.opcode.startswith(self._opcodes)]
         yield from self._groups(self._protocol, function, statements)
-        if _CALL.search(text):
+        if calls_others(text):
             return
         allocated = self._first(self._opcode(_ALLOCATE), statements)
         yield from self._lacking(_FREE, allocated, text, "tensor-memory-kept", "it must free every allocation before it exits")
         if allocated is not None and _FREE in self._steps:
             yield from tensor_allocations.of_kernel(self._catalog, function, self._steps[_ALLOCATE], self._steps[_FREE], statements)
         loaded = self._first(self._loads, statements)
-        yield from self._lacking(_WAIT, loaded, text, "unwaited-tensor-load", "nothing says when its loads are complete")
+        severity: Severity = "warning" if loaded is not None and self._goes_on(text, loaded, statements) else "note"
+        yield from self._lacking(_WAIT, loaded, text, "unwaited-tensor-load", "nothing says when its loads are complete", severity)
         committed, wait = self._first(self._opcode(_COMMIT), statements), _BARRIER_WAIT.search(text)
         if committed is not None and wait is not None:
             result = self._first(self._loads, [each for each in statements if each.start > wait.start()])
             reason = "it loads a result after it has waited for an mbarrier, and the load may come first"
             yield from self._lacking(_FENCE, result, text, "missing-thread-fence", reason, severity="note")
+
+    def _goes_on(self, text: bytes, loaded: Statement, statements: list[Statement]) -> bool:
+        """Whether something behind a load may change its cells, or may let another thread do so."""
+        later = any(each.start > loaded.start and each.opcode.startswith(self._others) for each in statements)
+        return later or _ARRIVAL.search(text, loaded.end) is not None
 
     def _opcode(self, role: str) -> tuple[bytes, ...]:
         return (self._steps[role].instruction.encode(),) if role in self._steps else ()

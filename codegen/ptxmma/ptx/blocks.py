@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from ptxmma.ptx.block_scopes import BlockScopes
+from ptxmma.ptx.calls import may_do_anything
 from ptxmma.ptx.flow_events import INSTRUCTION, NAME, OPERAND, Asynchronous, Event, Issue, Stretch, joined, words_of
 
 _Entry = TypeVar("_Entry")
@@ -35,8 +36,6 @@ class _Block:
 _BLANK = re.compile(rb"\s*")
 _COLON = re.compile(rb":(?<!::)(?!:)")
 _ENDS = (b"ret", b"exit", b"trap")
-#: Functions of the system (PTX Writer's Guide to Interoperability, 5): they have nothing to do with asynchronous instructions.
-_SYSTEM = {b"vprintf", b"__assertfail", b"malloc", b"free"}
 _CONTROL = (b"bra", b"brx", b"call", *_ENDS)
 #: Branches of a function, those that a table lists counted each time: of more, it is not followed.
 _MOST_BRANCHES = 200_000
@@ -177,7 +176,7 @@ class Outline:
             self.issues.append(Issue(match.start(2), opcode, listed))
             names = self._names(listed, self._roles[opcode])
             block.events.append(Event(kind, match.start(2), predicated, opcode, *names))
-        elif kind != "call" or _SYSTEM.isdisjoint(words_of(operands)):
+        elif kind != "call" or may_do_anything(operands):
             number = operands.strip()
             pending = int(number) if kind == "wait" and number.isdigit() else 0
             block.events.append(Event(kind, match.start(2), predicated, opcode, pending=pending))
