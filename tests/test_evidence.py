@@ -19,6 +19,7 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.witnesses import Answer, Assembled, Compared, Executed, Laid, Run, Tool, Witness
 from ptxmma.cli import main
 from ptxmma.generator import pipeline, proven
+from ptxmma.generator.emit.docs import agreement
 from ptxmma.model.bitmap import BitMap
 
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -280,3 +281,28 @@ def test_the_sql_has_it_too(tmp_path: Path) -> None:
     assert ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "2 HMMA.16816.F32") in replaced
     (launched,) = database.execute("SELECT count(*) FROM layout_launches").fetchone()
     assert launched > 100
+
+
+@pytest.mark.parametrize(
+    ("proofs", "sentence"),
+    [
+        ([{"agreeing": {"CuTe": 1}}], "Agrees with CuTe (1 definition), the only witness; not run on a chip."),
+        (
+            [{"agreeing": {"CuTe": 1200}}, {"agreeing": {"CuTe": 34, "TVM": 1, "JAX": 2}}],
+            "Agrees with CuTe (1,234 definitions), TVM (1 definition) and JAX (2 definitions); not run on a chip.",
+        ),
+        (
+            [{"agreeing": {"CuTe": 2}, "differing": ("an_atom",)}],
+            "Agrees with CuTe (2 definitions), the only witness; ``an_atom`` differs; not run on a chip.",
+        ),
+        ([{"differing": ("one", "two")}], "No other project agrees; ``one``, ``two`` differ; not run on a chip."),
+        ([{"executed": (evidence.LayoutRuns(chip="A chip", launches=3, instructions=1),)}], "No other project was asked; run on A chip."),
+        (
+            [{"agreeing": {"CuTe": 2}, "executed": (evidence.LayoutRuns(chip="A chip", launches=3, instructions=1),), "stale": ("peers",)}],
+            "Agrees with CuTe (2 definitions); run on A chip. A formula has changed since.",
+        ),
+        ([], "No other project was asked; not run on a chip."),
+    ],
+)
+def test_pages_name_the_witnesses_of_a_layout(proofs: list[dict[str, Any]], sentence: str) -> None:
+    assert agreement.sentence(evidence.LayoutEvidence(**proof) for proof in proofs) == sentence

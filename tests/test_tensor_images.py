@@ -131,7 +131,7 @@ def test_steps_along_k_go_on_in_the_same_cells() -> None:
     [
         ({"number": -1}, ValueError, "number = -1 is out of range: steps count from 0 on"),
         ({"number": 1.5}, TypeError, "number must be one integer, not float"),
-        ({"factors": 5}, ValueError, "factors = 5: no instruction reads so many for a line; allowed: 1, 2, 3, 4, 6$"),
+        ({"factors": 5}, ValueError, "factors = 5: no instruction reads so many for a line; allowed: 1, 2, 3, 4, 6, 8$"),
         ({"factors": 0}, ValueError, "factors = 0: no instruction reads so many"),
         ({"lines": 0}, ValueError, r"lines = 0 is out of range: 1\.\.256"),
         ({"lines": 257}, ValueError, r"lines = 257 is out of range: 1\.\.256"),

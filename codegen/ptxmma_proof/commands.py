@@ -191,7 +191,10 @@ def peers(spec: Path, overlay: Path | None, record: Path | None, date: datetime 
 @spec_options
 @_recording
 def tensor_memory(tvm: Path, spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
-    """Compare layouts of tensor memory and sizes of products with CuTe, and with TVM's checkout in the folder TVM."""
+    """Compare tensor memory with CuTe, Triton, JAX, and TVM's checkout in the folder TVM.
+
+    That is: layouts in it, registers of its loads and stores, and sizes of products.
+    """
     from ptxmma_proof.peers import tensor_record
 
     def run(day: str) -> Result:
@@ -205,7 +208,7 @@ def tensor_memory(tvm: Path, spec: Path, overlay: Path | None, record: Path | No
 @spec_options
 @_recording
 def descriptors(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
-    """Compare descriptors of tcgen05 with CuTe's; needs nvidia-cutlass and nvcc."""
+    """Compare descriptors of tcgen05 with those of CuTe, Triton and JAX; needs nvidia-cutlass, nvcc, triton and jax."""
     from ptxmma_proof.peers import descriptor_record
 
     def run(day: str) -> Result:

@@ -238,6 +238,42 @@ export function scales_b(col: number, block: number, n: number, copy?: number, p
 export function scales_b_inverse(cta: number, lane: number, column: number, bit: number, n: number, scale_id?: number): [col: number, block: number, copy: number, peer: number];
 
 /**
+ * Scale factors of A of M = 128 in a pair: each CTA has those of half of the rows.
+ *
+ * Counted from the operand's address. -> cta, lane, column, bit.
+ * `copy`, `scale_id` may be left out: 0.
+ * Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+ */
+export function scales_a_pair(row: number, block: number, copy?: number, scale_id?: number): [cta: number, lane: number, column: number, bit: number];
+
+/**
+ * The inverse of `scales_a_pair`.
+ *
+ * -> row, block, copy.
+ * Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+ */
+export function scales_a_pair_inverse(cta: number, lane: number, column: number, bit: number, scale_id?: number): [row: number, block: number, copy: number];
+
+/**
+ * Scale factors of B of M = 128 in a pair: those of the second half of the columns in lanes 64 to 127.
+ *
+ * Counted from the operand's address. -> cta, lane, column, bit.
+ * `copy`, `peer`, `scale_id` may be left out: 0.
+ * `n`: N of the product.
+ * Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+ */
+export function scales_b_pair(col: number, block: number, n: number, copy?: number, peer?: number, scale_id?: number): [cta: number, lane: number, column: number, bit: number];
+
+/**
+ * The inverse of `scales_b_pair`.
+ *
+ * -> col, block, copy, peer.
+ * `n`: N of the product.
+ * Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+ */
+export function scales_b_pair_inverse(cta: number, lane: number, column: number, bit: number, n: number, scale_id?: number): [col: number, block: number, copy: number, peer: number];
+
+/**
  * Metadata for elements of 8 and 4 bits: two columns, a lane for each row.
  *
  * Counted from the operand's address. -> cta, lane, column, bit.

@@ -111,6 +111,22 @@ export function scales_b_inverse(cta, lane, column, bit, n, scale_id = 0) {
   return [(32 * mod(column, Math.floor((n + 127) / 128) * 4)) + mod(lane, 32), ((4 * Math.floor(column / (Math.floor((n + 127) / 128) * 4))) + Math.floor(bit / 8)) - scale_id, Math.floor(lane / 32), cta];
 }
 
+export function scales_a_pair(row, block, copy = 0, scale_id = 0) {
+  return [Math.floor(row / 64), mod(row, 32) + (32 * copy), Math.floor(mod(row, 64) / 32), 8 * (scale_id + block)];
+}
+
+export function scales_a_pair_inverse(cta, lane, column, bit, scale_id = 0) {
+  return [((64 * cta) + (32 * column)) + mod(lane, 32), Math.floor(bit / 8) - scale_id, Math.floor(lane / 32)];
+}
+
+export function scales_b_pair(col, block, n, copy = 0, peer = 0, scale_id = 0) {
+  return [peer, (mod(col, 32) + (64 * Math.floor(col / Math.floor(n / 2)))) + (32 * copy), Math.floor(mod(col, Math.floor(n / 2)) / 32), 8 * (scale_id + block)];
+}
+
+export function scales_b_pair_inverse(cta, lane, column, bit, n, scale_id = 0) {
+  return [((Math.floor(n / 2) * Math.floor(lane / 64)) + (32 * column)) + mod(lane, 32), Math.floor(bit / 8) - scale_id, mod(Math.floor(lane / 32), 2), cta];
+}
+
 export function metadata_wide(row, chunk) {
   return [Math.floor(row / 128), mod(row, 128), Math.floor(chunk / 8), 4 * mod(chunk, 8)];
 }

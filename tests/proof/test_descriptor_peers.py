@@ -1,4 +1,4 @@
-"""The comparison of descriptors with CuTe: what is recorded covers the formats as they are, and differences are seen."""
+"""The comparison of descriptors with CuTe, Triton and JAX: what is recorded covers the formats as they are, and differences are seen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,23 @@ from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.witnesses import Laid
 from ptxmma.generator.proven import attached
-from ptxmma_proof.peers import cute_descriptors, descriptor_record, headers
+from ptxmma_proof.peers import cute_descriptors, descriptor_record, headers, mosaic_descriptors, triton_descriptors
+from ptxmma_proof.peers.descriptor_words import Words
+
+#: What LLVM makes of one product of a kernel: A at byte 0 of shared memory, B at byte 16384, and the second step along K.
+_PTX = """
+	mov.b32 	%r2, global_smem;
+	bfe.u32 	%r7, %r2, 4, 15;
+	add.s32 	%r8, %r2, 16384;
+	bfe.u32 	%r9, %r8, 4, 15;
+	mov.b32 	%r10, 1073758272;
+	add.s32 	%r11, %r7, 2;
+	or.b32 	%r12, %r9, 65536;
+	mov.b64 	%rd3, {%r11, %r10};
+	mov.b64 	%rd4, {%r12, %r10};
+	mov.b32 	%r5, -2;
+	@%p4 tcgen05.mma.cta_group::1.kind::f16 [ %r17 + 0 ], %rd3, %rd4, %r5, %p3;
+"""
 
 
 def test_the_record_is_of_the_formats_as_they_are(catalog: Catalog) -> None:
@@ -22,19 +38,58 @@ def test_the_record_is_of_the_formats_as_they_are(catalog: Catalog) -> None:
     assert all(line.facts == digest.descriptor_format(formats[name]) and not line.differ for name, line in lines.items())
 
 
+def test_descriptors_are_read_from_ptx() -> None:
+    pytest.importorskip("triton")
+    from ptxmma_proof.peers import triton_products
+
+    high = 1073758272 << 32
+    opcode = "tcgen05.mma.cta_group::1.kind::f16"
+    assert list(triton_products.read(_PTX)) == [(opcode, high | 2, high | 65536 | 1024, 0xFFFFFFFE)]
+
+
+def test_each_peer_is_recorded_by_its_name(catalog: Catalog) -> None:
+    words = [Words("Triton", "tcgen05_instruction", "a", [(1, 1, "")]), Words("JAX", "tcgen05_instruction", "b", [(1, 1, ""), (2, 3, "q")])]
+    outcome = descriptor_record.Outcome(catalog, words, (), "2026-01-01")
+    (line,) = (line for line in outcome.record if isinstance(line, Laid))
+    assert (line.agree, line.differ) == ({"Triton": ("a",)}, ("b",))
+    assert not outcome.agrees
+    assert list(outcome.words())[1] == "JAX, tcgen05_instruction: b, 2 compared; 1 differ: q is 0x2, ours 0x3"
+
+
+def test_jax_writes_the_same_instruction_descriptors(catalog: Catalog) -> None:
+    pytest.importorskip("jax")
+    answers = list(mosaic_descriptors.compare(catalog))
+    assert [each.subject for each in answers if each.differing] == []
+    assert {each.format for each in answers} == {"tcgen05_instruction", "tcgen05_instruction_mxf8f6f4", "tcgen05_instruction_mxf4"}
+    moved = list(mosaic_descriptors.compare(_moved(catalog, "n", 18, 6)))
+    assert {each.format for each in moved if each.differing} == {"tcgen05_instruction"}
+
+
+def test_triton_writes_the_same_descriptors(catalog: Catalog) -> None:
+    pytest.importorskip("triton")
+    answers = list(triton_descriptors.compare(catalog))
+    assert [each.subject for each in answers if each.differing] == []
+    formats = {"tcgen05_descriptor", "tcgen05_instruction", "tcgen05_instruction_mxf8f6f4", "tcgen05_instruction_mxf4"}
+    assert {each.format for each in answers} == formats
+
+
 @pytest.mark.nvcc
 def test_cute_contradicts_a_field_that_moves(catalog: Catalog, nvcc: str) -> None:
     """One program with the spec, and one with M a bit higher."""
     cutlass = headers.installed() or pytest.skip("CUTLASS's headers are not installed")
     assert descriptor_record.Outcome(catalog, cute_descriptors.compare(catalog, cutlass, nvcc), (), "").agrees
+    differing = {each.format for each in cute_descriptors.compare(_moved(catalog, "m", 25, 4), cutlass, nvcc) if each.differing}
+    assert differing == {"tcgen05_instruction"}
+
+
+def _moved(catalog: Catalog, name: str, low: int, width: int) -> Catalog:
+    """The spec with a field of one format elsewhere."""
     spec = catalog.database.spec
     formats = []
     for format in spec.descriptors:
         fields = tuple(
-            msgspec.structs.replace(field, low=25, width=4) if (format.name, field.name) == ("tcgen05_instruction", "m") else field
+            msgspec.structs.replace(field, low=low, width=width) if (format.name, field.name) == ("tcgen05_instruction", name) else field
             for field in format.fields
         )
         formats.append(msgspec.structs.replace(format, fields=fields))
-    changed = Catalog(msgspec.structs.replace(catalog.database, spec=msgspec.structs.replace(spec, descriptors=tuple(formats))))
-    differing = {each.format for each in cute_descriptors.compare(changed, cutlass, nvcc) if each.differing}
-    assert differing == {"tcgen05_instruction"}
+    return Catalog(msgspec.structs.replace(catalog.database, spec=msgspec.structs.replace(spec, descriptors=tuple(formats))))

@@ -1,4 +1,4 @@
-"""CuTe and TVM agree with the layouts of tensor memory, and contradict a wrong one; so do the sizes of products."""
+"""CuTe, TVM, Triton and JAX agree with the layouts of tensor memory, and contradict a wrong one; so do registers and sizes of products."""
 
 from __future__ import annotations
 
@@ -12,8 +12,19 @@ from ptxmma.catalog import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.proven import attached
 from ptxmma.model import TensorMemory
-from ptxmma_proof.peers import cute_tensor, headers, product_shapes, tensor_cases, tvm_tensor
+from ptxmma_proof.peers import (
+    cute_loads,
+    cute_tensor,
+    headers,
+    mosaic_tensor,
+    product_shapes,
+    register_loads,
+    tensor_cases,
+    triton_tensor,
+    tvm_tensor,
+)
 from ptxmma_proof.peers.headers import Cutlass
+from ptxmma_proof.peers.register_loads import Load
 from ptxmma_proof.peers.tensor_cases import Axis, Case
 
 #: What TVM's layout of M = 64 says, in the notation of its functions.
@@ -121,8 +132,70 @@ def test_cute_agrees_on_every_place(memory: TensorMemory, nvcc: str) -> None:
     assert len({verdict.layout for verdict in verdicts}) > 15
 
 
+def test_cute_fills_every_register_alike(catalog: Catalog, nvcc: str) -> None:
+    cutlass = headers.installed() or pytest.skip("nvidia-cutlass is not installed")
+    loaded = register_loads.compare(catalog, cute_loads.read(cutlass, nvcc))
+    assert {each.load.subject: each.ours for each in loaded if each.wrong} == {}
+    assert {each.layout.name for each in loaded} >= _register_layouts(catalog)
+
+
+def _register_layouts(catalog: Catalog) -> set[str]:
+    """The layouts of the registers that dense loads and stores of tensor memory fill."""
+    operands = (operand for one in catalog.all() if one.family in ("tcgen05.ld", "tcgen05.st") for operand in one.forms[0].operands)
+    return {operand.layout.name for operand in operands if operand.layout is not None}
+
+
+def test_triton_agrees_on_every_place(catalog: Catalog, memory: TensorMemory) -> None:
+    pytest.importorskip("triton")
+    verdicts = tensor_cases.compare(memory, triton_tensor.read())
+    assert {verdict.case.subject: verdict.ours for verdict in verdicts if verdict.wrong} == {}
+    assert {verdict.layout for verdict in verdicts} >= {
+        "layout_a",
+        "layout_b",
+        "layout_d",
+        "layout_f",
+        "a_full",
+        "a_half",
+        "scales_a",
+        "scales_b",
+    }
+    loaded = register_loads.compare(catalog, triton_tensor.loads())
+    assert {each.load.subject: each.ours for each in loaded if each.wrong} == {}
+    assert {each.layout.name for each in loaded} == _register_layouts(catalog)
+
+
+def test_jax_agrees_on_every_place(catalog: Catalog, memory: TensorMemory) -> None:
+    pytest.importorskip("jax")
+    cases = mosaic_tensor.read(catalog)
+    verdicts = tensor_cases.compare(memory, cases)
+    assert {verdict.case.subject: verdict.ours for verdict in verdicts if verdict.wrong} == {}
+    assert {case.selected["selector"] for case in cases if "selector" in case.selected} == {0, 1}
+    wrong = tuple(
+        msgspec.structs.replace(each, at=each.at | {"column": "1 - selector"}) if each.name == "metadata_narrow" else each
+        for each in memory.layouts
+    )
+    differing = tensor_cases.compare(msgspec.structs.replace(memory, layouts=wrong), cases)
+    assert {verdict.layout for verdict in differing if verdict.wrong} == {"metadata_narrow"}
+
+
+@pytest.mark.parametrize(("column", "wrong"), [(3, 0), (4, 32)])
+def test_a_register_that_differs_is_found(catalog: Catalog, column: int, wrong: int) -> None:
+    """Four columns, of which the last one lies at ``column``."""
+    lanes = np.arange(32)[:, np.newaxis] << tensor_cases.LANE_BITS
+    load = Load("own", "own", "tcgen05.ld.sync.aligned.32x32b.x4.b32", 0, lanes + 32 * np.array([0, 1, 2, column]))
+    (loaded,) = register_loads.compare(catalog, [load])
+    assert (loaded.wrong, loaded.of) == (wrong, 128)
+    assert loaded.theirs == ("" if not wrong else "thread 0, element 3: lane 0, column 4, bit 0")
+
+
+def test_a_load_of_another_size_is_found(catalog: Catalog) -> None:
+    load = Load("own", "own", "tcgen05.ld.sync.aligned.32x32b.x4.b32", 0, np.zeros((32, 2), np.int64))
+    (loaded,) = register_loads.compare(catalog, [load])
+    assert (loaded.theirs, loaded.ours) == ("2 elements in each of 32 threads", "4 elements in each of 32 threads")
+
+
 def test_every_layout_has_a_witness(catalog: Catalog, memory: TensorMemory) -> None:
     witness = attached(catalog.database)[witnesses.TENSOR_MEMORY]
     agreeing = {line.layout for line in witness.of(witnesses.Laid) if line.agree}
-    assert agreeing == {layout.name for layout in memory.layouts}
+    assert agreeing == {layout.name for layout in memory.layouts} | _register_layouts(catalog)
     assert all(difference.why for difference in witness.of(witnesses.Difference))

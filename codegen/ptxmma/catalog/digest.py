@@ -64,6 +64,14 @@ def tensor_layout(layout: TensorLayout) -> str:
     return _digest([layout.operand, layout.matrix, str(layout.of), layout.unit, *texts, *selections])
 
 
+def register_layout(database: Database, layout: Layout) -> str:
+    """The digest of where each bit of a layout of registers lies."""
+    digests: dict[str, str] = database.memo.setdefault("layout digests", {})
+    if layout.name not in digests:
+        digests[layout.name] = _digest([bit_map(layout.map)])
+    return digests[layout.name]
+
+
 def descriptor_format(format: DescriptorFormat) -> str:
     """The digest of where the fields of a descriptor are and what they may hold."""
     texts = []
@@ -90,9 +98,10 @@ def _computed(instruction: Instruction) -> Iterator[str]:
         for operand in form.operands:
             yield _operand(operand)
             if operand.layout is not None:
-                yield _layout(database, operand.layout)
+                yield register_layout(database, operand.layout)
     if instruction.variant.instruction.metadata:
-        yield f"{instruction.metadata.selectors} {' '.join(instruction.metadata.legal)} {_layout(database, instruction.metadata.layout)}"
+        own = instruction.metadata
+        yield f"{own.selectors} {' '.join(own.legal)} {register_layout(database, own.layout)}"
     if any(operand.kind == "descriptor" for form in instruction.forms for operand in form.operands):
         memory = database.spec.shared_memory
         types = {
@@ -114,14 +123,6 @@ def _operand(operand: Operand) -> str:
 def _immediates(operand: Operand) -> str:
     values = operand.immediates or ()
     return " ".join(map(str, values)) if len(values) <= _FEW else f"{values[0]} to {values[-1]}"
-
-
-def _layout(database: Database, layout: Layout) -> str:
-    """The digest of a layout's map; many instructions share one."""
-    digests: dict[str, str] = database.memo.setdefault("layout digests", {})
-    if layout.name not in digests:
-        digests[layout.name] = _digest([bit_map(layout.map)])
-    return digests[layout.name]
 
 
 def _shared_memory(database: Database, family: str) -> str:

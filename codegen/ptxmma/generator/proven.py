@@ -142,9 +142,12 @@ def _layouts(
 
 
 def _tensor_layouts(catalog: Catalog, witness: Witness) -> dict[str, LayoutEvidence]:
-    """The evidence of each layout of tensor memory."""
-    memory = catalog.database.spec.tensor_memory
+    """The evidence of each layout of tensor memory, and of the registers of its loads and stores."""
+    database = catalog.database
+    memory = database.spec.tensor_memory
     known = {layout.name: digest.tensor_layout(layout) for layout in memory.layouts} if memory is not None else {}
+    named = {line.layout for line in witness.of(Laid)}
+    known |= {layout.name: digest.register_layout(database, layout) for layout in database.layouts if layout.name in named}
     return {
         line.layout: LayoutEvidence(
             agreeing={peer: len(subjects) for peer, subjects in line.agree.items()},

@@ -107,7 +107,7 @@ def step(lines: int, factors: int, number: int, *, database: DatabaseLike = None
 
     Args:
         lines: rows of A or columns of B that have factors there, 1 to 256.
-        factors: those that an instruction reads for each line: 1, 2, 3, 4 or 6.
+        factors: those that an instruction reads for each line: 1, 2, 3, 4, 6 or 8.
         number: of the step, from 0 on.
         database: another than the packaged one.
 

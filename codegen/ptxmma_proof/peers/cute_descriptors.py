@@ -7,7 +7,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from ptxmma.matrices.matrix_descriptor import Descriptor
 from ptxmma.matrices.operand_reading import operand_addresses
 from ptxmma.model import DescriptorField
 from ptxmma_proof.peers import probe
+from ptxmma_proof.peers.descriptor_words import Words
 from ptxmma_proof.peers.headers import Cutlass
 
 #: CuTe's member for each of our fields, by the name of the format; members of several bits for fields of one bit have a place in them.
@@ -98,25 +98,6 @@ template <class Type, UMMA::Major major, class Atom> void image(char const* name
 )
 
 
-class Words(NamedTuple):
-    """What CuTe says of a format, and what we say.
-
-    Attributes:
-        format: its name.
-        subject: CuTe's definition.
-        said: a pair for each question: CuTe's number and ours, with the question.
-    """
-
-    format: str
-    subject: str
-    said: list[tuple[int, int, str]]
-
-    @property
-    def differing(self) -> list[tuple[int, int, str]]:
-        """The questions with two answers."""
-        return [each for each in self.said if each[0] != each[1]]
-
-
 def compare(catalog: Catalog, cutlass: Cutlass, nvcc: str = "nvcc") -> list[Words]:
     """Compare the formats of a catalog with CuTe's.
 
@@ -146,13 +127,13 @@ def compare(catalog: Catalog, cutlass: Cutlass, nvcc: str = "nvcc") -> list[Word
     for codec in codecs:
         own = drawn[codec.format.name, codec.kind]
         said = [(int(next(words)[0]), bits, f"{codec.kind} {bits:#x}") for bits in own]
-        answers.append(Words(codec.format.name, f"{_UNIONS[codec.format.name][0]}, {codec.kind}".rstrip(", "), said))
+        answers.append(Words("CuTe", codec.format.name, f"{_UNIONS[codec.format.name][0]}, {codec.kind}".rstrip(", "), said))
     by_name = {(codec.format.name, codec.kind): codec for codec in codecs}
     for (format, kind, field), names in _ENUMERATORS.items():
         codec = by_name[format, kind]
         cases = {name: stored for case in codec.field(field).cases for name, stored in case.values.items()}
         said = [(int(next(numbers)[0]), cases[name], f"{field} {name}") for name in names]
-        answers.append(Words(format, f"UMMA::{next(iter(names.values())).partition('::')[0]}", said))
+        answers.append(Words("CuTe", format, f"UMMA::{next(iter(names.values())).partition('::')[0]}", said))
     return [*answers, *_images(catalog, rows["image"])]
 
 
@@ -220,4 +201,4 @@ def _images(catalog: Catalog, rows: list[list[str]]) -> Iterator[Words]:
         ours = operand_addresses(descriptor, int(x), int(k), element, majorness, database=database)
         theirs = np.array(list(map(int, offsets))).reshape(ours.shape)
         said = [(int(one), int(other), f"element {place}") for place, (one, other) in enumerate(zip(theirs.flat, ours.flat, strict=True))]
-        yield Words("tcgen05_descriptor", f"make_umma_desc, UMMA::Layout_{majorness}_{atom}_Atom, {width} bits", said)
+        yield Words("CuTe", "tcgen05_descriptor", f"make_umma_desc, UMMA::Layout_{majorness}_{atom}_Atom, {width} bits", said)

@@ -134,31 +134,45 @@ def _metadata() -> Iterator[_Asked]:
 
 #: The factors of a row that instructions read, with the ids from which they may.
 _READ = {1: (0, 1, 2, 3), 2: (0, 2), 3: (0, 1, 2, 3), 4: (0,), 6: (0, 2)}
-_VECTOR, _TILES = 32, 8
+_CELL_READ = {blocks: ids for blocks, ids in _READ.items() if 4 % blocks == 0}  # of those that lie in one cell
+_VECTOR, _TILES, _CELL_TILES = 32, 8, 4
 
 
 def _scales() -> Iterator[_Asked]:
-    """Scale factors: eight after one another along K, of which an instruction reads some from its id on."""
+    """Scale factors: several after one another along K, of which an instruction reads some from its id on.
+
+    CuTe takes the rows of one CTA and, of B, all columns.  In a pair with M = 128 instructions read no further than a cell.
+    """
     for matrix, size, columns in (("a", 128, (128,)), ("b", 128, (8, 72, 128)), ("b", 256, (136, 256))):
         fragment = f"UMMA::tmem_sf_frg<float_ue8m0_t, {_VECTOR}, 1, {'true' if matrix == 'a' else 'false'}>"
+        yield _scaled(
+            fragment, matrix, size, _TILES, [(_ONE, {"m": 128, "n": n, "ctas": 1}, size if matrix == "a" else n) for n in columns]
+        )
+    for matrix, size in (("a", 64), ("b", 64), ("b", 128), ("b", 192), ("b", 256)):
+        mode = "UMMA::TmemAllocMode::ScaleFactorDuplicated2by2"
+        fragment = f"UMMA::tmem_sf_frg<float_ue8m0_t, {_VECTOR}, 2, {'true' if matrix == 'a' else 'false'}, {mode}>"
+        sizes = {"m": 128, "n": 128 if matrix == "a" else size, "ctas": 2}
+        yield _scaled(fragment, matrix, size, _CELL_TILES, [(_PAIR, sizes, size)])
 
-        def cases(
-            places: Values, matrix: str = matrix, size: int = size, columns: tuple[int, ...] = columns, fragment: str = fragment
-        ) -> list[Case]:
-            grid = places.reshape((size, 4, _VECTOR, _TILES), order="F")
-            line, made = "row" if matrix == "a" else "col", []
-            for n in columns:
-                for blocks, ids in _READ.items():
-                    for first in ids:
-                        lines = size if matrix == "a" else n
-                        axes = (Axis(line, lines), Axis("copy", 4), Axis("", _VECTOR), Axis("block", blocks))
-                        numbers = {"ctas": 1, "ratio": 1, "m": 128, "n": n, "k": 32, "bits": 8, "blocks": blocks}
-                        part = grid[:lines, :, :, first : first + blocks].reshape(-1, order="F")
-                        subject = f"{fragment}, {size} rows, factors {first} to {first + blocks - 1}"
-                        made.append(Case("CuTe", subject, "tensor-scales", matrix, _ONE, numbers, axes, {"scale_id": first}, part))
-            return made
 
-        yield _Asked(fragment, f"Shape<Shape<Int<{size}>, Shape<Int<{_VECTOR}>, _1>>, _1, Int<{_TILES}>>", 16, cases)
+def _scaled(fragment: str, matrix: str, size: int, tiles: int, products: list[tuple[dict[str, str], dict[str, int], int]]) -> _Asked:
+    """The factors of so many rows or columns, as many tiles along K; the products that read some of their first lines."""
+
+    def cases(places: Values) -> list[Case]:
+        copies = places.size // (size * _VECTOR * tiles)
+        grid = places.reshape((size, copies, _VECTOR, tiles), order="F")
+        line, made = "row" if matrix == "a" else "col", []
+        for facts, sizes, lines in products:
+            for blocks, ids in (_CELL_READ if tiles == _CELL_TILES else _READ).items():
+                for first in ids:
+                    axes = (Axis(line, lines), Axis("copy", copies), Axis("", _VECTOR), Axis("block", blocks))
+                    numbers = {**sizes, "ratio": 1, "k": 32, "bits": 8, "blocks": blocks}
+                    part = grid[:lines, :, :, first : first + blocks].reshape(-1, order="F")
+                    subject = f"{fragment}, {size} rows, factors {first} to {first + blocks - 1}"
+                    made.append(Case("CuTe", subject, "tensor-scales", matrix, facts, numbers, axes, {"scale_id": first}, part))
+        return made
+
+    return _Asked(fragment, f"Shape<Shape<Int<{size}>, Shape<Int<{_VECTOR}>, _1>>, _1, Int<{tiles}>>", 16, cases)
 
 
 #: CuTe's copies: the qualifiers of ours, rows, bytes of a row and copies.

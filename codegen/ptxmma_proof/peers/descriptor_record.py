@@ -1,4 +1,4 @@
-"""Compares descriptors with CuTe, and records what came of it."""
+"""Compares descriptors with CuTe, Triton and JAX, and records what came of it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma_proof import peers
-from ptxmma_proof.peers import cute_descriptors, headers, probe
-from ptxmma_proof.peers.cute_descriptors import Words
+from ptxmma_proof.peers import cute_descriptors, installed, mosaic_descriptors, triton_descriptors
+from ptxmma_proof.peers.descriptor_words import Words
 
 
 class Outcome(NamedTuple):
@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether CuTe says the same everywhere."""
+        """Whether all peers say the same everywhere."""
         return not any(each.differing for each in self.answers)
 
     def words(self) -> Iterator[str]:
@@ -32,43 +32,38 @@ class Outcome(NamedTuple):
         for each in self.answers:
             theirs, ours, question = next(iter(each.differing), (0, 0, ""))
             said = f"; {len(each.differing)} differ: {question} is {theirs:#x}, ours {ours:#x}" if each.differing else ""
-            yield f"{each.format}: {each.subject}, {len(each.said):,} compared{said}"
+            yield f"{each.peer}, {each.format}: {each.subject}, {len(each.said):,} compared{said}"
 
     @property
     def record(self) -> list[Line]:
         """The comparison as lines of ``spec/evidence/descriptors.jsonl``."""
-        agree: dict[str, list[str]] = defaultdict(list)
+        agree: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         differ: dict[str, list[str]] = defaultdict(list)
         for each in self.answers:
-            (differ if each.differing else agree)[each.format].append(each.subject)
+            (differ[each.format] if each.differing else agree[each.format][each.peer]).append(each.subject)
         spec = self.catalog.database.spec
         totals = {"definitions": len(self.answers), "compared": sum(len(each.said) for each in self.answers)}
         totals["differences"] = sum(len(each.differing) for each in self.answers)
         lines: list[Line] = [witnesses.Run(date=self.date, spec=spec.version, tools=self.tools, totals=totals)]
         for format in spec.descriptors:
             if agree[format.name] or differ[format.name]:
-                theirs = {"CuTe": tuple(agree[format.name])} if agree[format.name] else {}
+                theirs = {peer: tuple(subjects) for peer, subjects in agree[format.name].items()}
                 facts = digest.descriptor_format(format)
                 lines.append(witnesses.Laid(layout=format.name, facts=facts, agree=theirs, differ=tuple(differ[format.name])))
         return lines
 
 
 def run(catalog: Catalog, date: str, nvcc: str = "nvcc") -> Outcome:
-    """Compare the descriptors of a catalog with CuTe's headers.
+    """Compare the descriptors of a catalog with CuTe's headers, and with the installed Triton and JAX.
 
     Raises:
-        MissingPeerError: CUTLASS's headers or the compiler are not there.
+        MissingPeerError: CUTLASS's headers, the compiler, Triton or JAX are not there.
         CompilerError: the compiler refuses the headers.
     """
-    cutlass = headers.installed()
-    if cutlass is None:
-        raise peers.MissingPeerError(f"CUTLASS's headers are not installed: pip install --no-deps {headers.PACKAGE}")
+    here = installed.find()
     try:
-        answers = cute_descriptors.compare(catalog, cutlass, nvcc)
+        answers = cute_descriptors.compare(catalog, here.cutlass, nvcc)
     except FileNotFoundError as error:
         raise peers.MissingPeerError(str(error)) from None
-    tools = (
-        Tool(kind="peer", name=headers.PACKAGE, version=cutlass.version, sha256=cutlass.digest(), date=date),
-        Tool(kind="compiler", name=f"compiler for {headers.PACKAGE}", version=probe.version(nvcc), date=date),
-    )
-    return Outcome(catalog, answers, tools, date)
+    answers += [*triton_descriptors.compare(catalog), *mosaic_descriptors.compare(catalog)]
+    return Outcome(catalog, answers, here.tools(nvcc, date), date)

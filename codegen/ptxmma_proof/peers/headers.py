@@ -89,6 +89,17 @@ def atoms(cutlass: Cutlass) -> list[Atom]:
     return every
 
 
+def statements(cutlass: Cutlass, file: str) -> dict[str, tuple[Statement, ...]]:
+    """The instructions of each structure of a header, by the structure's name without its namespaces.
+
+    Raises:
+        OSError: the header cannot be read.
+    """
+    structures = _structures((cutlass.include / file).read_text(encoding="utf-8"))
+    every = {structure.name.split("::")[-1]: tuple(_statements(structure.body)) for structure in structures}
+    return {name: own for name, own in every.items() if own}
+
+
 def _shortened(name: str) -> str:
     """A type without the arguments that move no element."""
     for value in _ARGUMENTS.values():

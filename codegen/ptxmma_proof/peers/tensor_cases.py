@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxmma.catalog import tensor_places
+from ptxmma.catalog.descriptor_codec import Codec, codec
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.model import Facts, TensorMemory
 
@@ -68,6 +70,12 @@ class Verdict(NamedTuple):
     of: int
 
 
+def instruction_codec(catalog: Catalog, opcode: str) -> Codec:
+    """The codec of the instruction descriptor that a ``tcgen05.mma`` reads."""
+    kind = next(part for part in opcode.split(".") if part.startswith("kind::"))
+    return codec("instruction", kind=kind, database=catalog.database)
+
+
 def compare(memory: TensorMemory, cases: Iterable[Case]) -> list[Verdict]:
     """Compare peers' cases with a spec."""
     return [_verdict(memory, case) for case in cases]
@@ -90,7 +98,7 @@ def _verdict(memory: TensorMemory, case: Case) -> Verdict:
         if differs.any() and not first[0]:
             at = int(np.argmax(differs))
             point = ", ".join(f"{axis} {int(values[at])}" for axis, values in axes.items())
-            first = (f"{point}: {_text(int(case.places[at]), memory)}", f"{point}: {_text(int(here[at]), memory)}")
+            first = (f"{point}: {text(int(case.places[at]), memory.cell)}", f"{point}: {text(int(here[at]), memory.cell)}")
     return Verdict(case, placed.layout.name, *first, wrong, of)
 
 
@@ -109,6 +117,7 @@ def _axes(placed: TensorPlaces, case: Case, cta: int) -> tuple[dict[str, Values]
     return axes | ({"peer": np.full(case.places.size, cta)} if "peer" in placed.sizes else {}), part
 
 
-def _text(place: int, memory: TensorMemory) -> str:
+def text(place: int, cell: int) -> str:
+    """A place in words."""
     lane, rest = place >> LANE_BITS, place & (1 << LANE_BITS) - 1
-    return f"lane {lane}, column {rest // memory.cell}, bit {rest % memory.cell}"
+    return f"lane {lane}, column {rest // cell}, bit {rest % cell}"

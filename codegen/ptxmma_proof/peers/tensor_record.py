@@ -1,4 +1,7 @@
-"""Compares the layouts of tensor memory, and the sizes of products, with CuTe and TVM, and records what came of it."""
+"""Compares tensor memory with CuTe, TVM, Triton and JAX, and records what came of it.
+
+That is: where operands lie in tensor memory, which cells the registers of loads and stores hold, and the sizes of products.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,20 @@ from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma_proof import peers
-from ptxmma_proof.peers import compared, cute_tensor, headers, probe, product_shapes, tensor_cases, tvm_tensor
+from ptxmma_proof.peers import (
+    compared,
+    cute_loads,
+    cute_tensor,
+    installed,
+    mosaic_tensor,
+    product_shapes,
+    register_loads,
+    tensor_cases,
+    triton_tensor,
+    tvm_tensor,
+)
 from ptxmma_proof.peers.product_shapes import Sizes
+from ptxmma_proof.peers.register_loads import Loaded
 from ptxmma_proof.peers.tensor_cases import Verdict
 
 #: The files of TVM that are executed.
@@ -28,6 +43,7 @@ class Outcome(NamedTuple):
 
     catalog: Catalog
     verdicts: list[Verdict]
+    loaded: list[Loaded]
     shapes: int
     differences: list[compared.Difference]
     why: list[str]  # of each difference; "" without an explanation
@@ -52,6 +68,8 @@ class Outcome(NamedTuple):
             "layouts": len({each.layout for each in self.verdicts if not each.wrong}),
             "definitions": len(self.verdicts),
             "places": sum(each.of for each in self.verdicts),
+            "loads": len(self.loaded),
+            "registers": sum(each.of for each in self.loaded),
             "shapes": self.shapes,
             "differences": len(self.differences),
         }
@@ -59,23 +77,10 @@ class Outcome(NamedTuple):
     @property
     def record(self) -> list[Line]:
         """The comparison as lines of ``spec/evidence/tensor_memory.jsonl``."""
-        agree: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        differ: dict[str, list[str]] = defaultdict(list)
-        for each in self.verdicts:
-            if each.wrong:
-                differ[each.layout].append(each.case.subject)
-            else:
-                agree[each.layout][each.case.peer].append(each.case.subject)
-        memory = self.catalog.database.spec.tensor_memory
-        assert memory is not None
         lines: list[Line] = [
-            witnesses.Run(date=self.date, spec=self.catalog.database.spec.version, tools=self.tools, totals=self._totals())
+            witnesses.Run(date=self.date, spec=self.catalog.database.spec.version, tools=self.tools, totals=self._totals()),
+            *self._laid(),
         ]
-        for layout in memory.layouts:
-            if agree[layout.name] or differ[layout.name]:
-                by_peer = {peer: tuple(subjects) for peer, subjects in agree[layout.name].items()}
-                facts = digest.tensor_layout(layout)
-                lines.append(witnesses.Laid(layout=layout.name, facts=facts, agree=by_peer, differ=tuple(differ[layout.name])))
         groups: dict[tuple[str, str, str, str, str], list[str]] = {}
         for entry, why in zip(self.differences, self.why, strict=True):
             groups.setdefault((entry.peer, entry.operand, entry.theirs, entry.ours, why), []).append(entry.subject)
@@ -84,29 +89,52 @@ class Outcome(NamedTuple):
             lines.append(witnesses.Difference(subjects=named, operand=operand, theirs=theirs, ours=ours, why=why))
         return lines
 
+    def _laid(self) -> Iterator[witnesses.Laid]:
+        """Who lays out each layout of tensor memory, and of the registers of loads and stores."""
+        memory = self.catalog.database.spec.tensor_memory
+        assert memory is not None
+        facts = {layout.name: digest.tensor_layout(layout) for layout in memory.layouts}
+        facts |= {each.layout.name: digest.register_layout(self.catalog.database, each.layout) for each in self.loaded}
+        agree: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        differ: dict[str, list[str]] = defaultdict(list)
+        definitions = [(each.layout, each.case.peer, each.case.subject, each.wrong) for each in self.verdicts]
+        definitions += [(each.layout.name, each.load.peer, each.load.subject, each.wrong) for each in self.loaded]
+        for layout, peer, subject, wrong in definitions:
+            if wrong:
+                differ[layout].append(subject)
+            else:
+                agree[layout][peer].append(subject)
+        for layout, digested in facts.items():
+            if agree[layout] or differ[layout]:
+                by_peer = {peer: tuple(subjects) for peer, subjects in agree[layout].items()}
+                yield witnesses.Laid(layout=layout, facts=digested, agree=by_peer, differ=tuple(differ[layout]))
+
 
 def run(catalog: Catalog, date: str, checkout: Path, nvcc: str = "nvcc") -> Outcome:
-    """Compare a catalog with CuTe's headers and with a checkout of TVM.
+    """Compare a catalog with CuTe's headers, with a checkout of TVM, and with the installed Triton and JAX.
 
     Raises:
-        MissingPeerError: CUTLASS's headers, the compiler or TVM's files are not there.
+        MissingPeerError: CUTLASS's headers, the compiler, TVM's files, Triton or JAX are not there.
         CompilerError: the compiler refuses the headers.
     """
-    cutlass = headers.installed()
-    if cutlass is None:
-        raise peers.MissingPeerError(f"CUTLASS's headers are not installed: pip install --no-deps {headers.PACKAGE}")
+    here = installed.find()
     spec = catalog.database.spec
     assert spec.tensor_memory is not None
     assert spec.tensor_products is not None
     try:
-        cases = [*cute_tensor.read(cutlass, nvcc), *tvm_tensor.read(checkout)]
-        allowed = [*product_shapes.cute(cutlass), *product_shapes.tvm(checkout)]
+        cases = [*cute_tensor.read(here.cutlass, nvcc), *tvm_tensor.read(checkout), *triton_tensor.read(), *mosaic_tensor.read(catalog)]
+        loaded = register_loads.compare(catalog, [*cute_loads.read(here.cutlass, nvcc), *triton_tensor.loads()])
+        allowed = [*product_shapes.cute(here.cutlass), *product_shapes.tvm(checkout)]
     except OSError as error:
         raise peers.MissingPeerError(str(error)) from None
     verdicts = tensor_cases.compare(spec.tensor_memory, cases)
     differences = [
         compared.Difference(each.case.peer, each.case.subject, each.case.kind, each.theirs, each.ours, each.wrong, each.of)
         for each in verdicts
+        if each.wrong
+    ] + [
+        compared.Difference(each.load.peer, each.load.subject, register_loads.OPERAND, each.theirs, each.ours, each.wrong, each.of)
+        for each in loaded
         if each.wrong
     ]
     for one in allowed:
@@ -118,7 +146,8 @@ def run(catalog: Catalog, date: str, checkout: Path, nvcc: str = "nvcc") -> Outc
             differences.append(compared.Difference(one.peer, one.subject, _SIZES, *said, wrong, of))
     written = peers.explanations()
     why = [next((one.why for one in written if one.speaks_of(entry)), "") for entry in differences]
-    return Outcome(catalog, verdicts, len(allowed), differences, why, _tools(cutlass, checkout, nvcc, date), date)
+    tools = (*here.tools(nvcc, date), _tvm(checkout, date))
+    return Outcome(catalog, verdicts, loaded, len(allowed), differences, why, tools, date)
 
 
 def _listed(sizes: Sizes) -> str:
@@ -134,11 +163,7 @@ def _listed(sizes: Sizes) -> str:
     return "alone allows " + " and ".join(texts) if texts else "allows no more"
 
 
-def _tools(cutlass: headers.Cutlass, checkout: Path, nvcc: str, date: str) -> tuple[Tool, ...]:
+def _tvm(checkout: Path, date: str) -> Tool:
     total = hashlib.sha256(b"".join((checkout / file).read_bytes() for file in _TVM_FILES)).hexdigest()
     commit = subprocess.run(["git", "-C", checkout, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False).stdout
-    return (
-        Tool(kind="peer", name=headers.PACKAGE, version=cutlass.version, sha256=cutlass.digest(), date=date),
-        Tool(kind="compiler", name=f"compiler for {headers.PACKAGE}", version=probe.version(nvcc), date=date),
-        Tool(kind="peer", name="TVM", version=commit.strip(), sha256=total, date=date),
-    )
+    return Tool(kind="peer", name="TVM", version=commit.strip(), sha256=total, date=date)

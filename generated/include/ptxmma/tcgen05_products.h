@@ -79,6 +79,8 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_k(ptxmma_tcgen05_product p) 
   if (p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) return 96;
   if ((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) return 64;
   if ((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) return 128;
+  if (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) return 64;
+  if (p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) return 128;
   return 0;
 }
 
@@ -120,7 +122,9 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
          ((p.opcode == PTXMMA_TCGEN05_MMA_SP && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) && p.k == 128) ||
          ((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && p.k == 96) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 64) ||
-         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 128);
+         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 128) ||
+         ((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 64) ||
+         ((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && p.k == 128);
   const int shape =
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32)) &&
           ((p.m == 64 || p.m == 128) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0))) ||
@@ -140,8 +144,12 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
           ((p.m == 128 || p.m == 256) && (p.n >= 32 && p.n <= 256 && (p.n - 32) % 32 == 0))) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) &&
           ((p.m == 128) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0))) ||
-         ((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.k == 32 || p.k == 64)) &&
+         (((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.k == 32) || (p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 64)) &&
           ((p.m == 128 || p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0))) ||
+         ((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.k == 64) &&
+          ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0))) ||
+         ((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 128) &&
+          ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0))) ||
          ((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 96) &&
           ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0))) ||
          ((p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) &&

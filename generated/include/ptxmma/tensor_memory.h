@@ -585,6 +585,156 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_peer(
 }
 
 /*
+ * Scale factors of A of M = 128 in a pair: each CTA has those of half of the rows.
+ * Counted from the operand's address. -> cta, lane, column, bit. `copy`, `scale_id` may be left
+ * out: 0.
+ * Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_pair_cta(
+    uint32_t row, uint32_t block, uint32_t copy, uint32_t scale_id) {
+  (void)block;
+  (void)copy;
+  (void)scale_id;
+  return row / 64;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_pair_lane(
+    uint32_t row, uint32_t block, uint32_t copy, uint32_t scale_id) {
+  (void)block;
+  (void)scale_id;
+  return (row % 32) + (32 * copy);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_pair_column(
+    uint32_t row, uint32_t block, uint32_t copy, uint32_t scale_id) {
+  (void)block;
+  (void)copy;
+  (void)scale_id;
+  return (row % 64) / 32;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_pair_bit(
+    uint32_t row, uint32_t block, uint32_t copy, uint32_t scale_id) {
+  (void)row;
+  (void)copy;
+  return 8 * (scale_id + block);
+}
+
+/*
+ * The inverse of `scales_a_pair`.
+ * -> row, block, copy.
+ * Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_pair_row(
+    uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t scale_id) {
+  (void)bit;
+  (void)scale_id;
+  return ((64 * cta) + (32 * column)) + (lane % 32);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_pair_block(
+    uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t scale_id) {
+  (void)cta;
+  (void)lane;
+  (void)column;
+  return (bit / 8) - scale_id;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_pair_copy(
+    uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t scale_id) {
+  (void)cta;
+  (void)column;
+  (void)bit;
+  (void)scale_id;
+  return lane / 32;
+}
+
+/*
+ * Scale factors of B of M = 128 in a pair: those of the second half of the columns in lanes 64 to
+ * 127.
+ * Counted from the operand's address. -> cta, lane, column, bit. `copy`, `peer`, `scale_id` may be
+ * left out: 0. `n`: N of the product.
+ * Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_cta(
+    uint32_t col, uint32_t block, uint32_t n, uint32_t copy, uint32_t peer, uint32_t scale_id) {
+  (void)col;
+  (void)block;
+  (void)n;
+  (void)copy;
+  (void)scale_id;
+  return peer;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_lane(
+    uint32_t col, uint32_t block, uint32_t n, uint32_t copy, uint32_t peer, uint32_t scale_id) {
+  (void)block;
+  (void)peer;
+  (void)scale_id;
+  return ((col % 32) + (64 * (col / (n / 2)))) + (32 * copy);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_column(
+    uint32_t col, uint32_t block, uint32_t n, uint32_t copy, uint32_t peer, uint32_t scale_id) {
+  (void)block;
+  (void)copy;
+  (void)peer;
+  (void)scale_id;
+  return (col % (n / 2)) / 32;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_bit(
+    uint32_t col, uint32_t block, uint32_t n, uint32_t copy, uint32_t peer, uint32_t scale_id) {
+  (void)col;
+  (void)n;
+  (void)copy;
+  (void)peer;
+  return 8 * (scale_id + block);
+}
+
+/*
+ * The inverse of `scales_b_pair`.
+ * -> col, block, copy, peer. `n`: N of the product.
+ * Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_col(
+    uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t n, uint32_t scale_id) {
+  (void)cta;
+  (void)bit;
+  (void)scale_id;
+  return (((n / 2) * (lane / 64)) + (32 * column)) + (lane % 32);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_block(
+    uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t n, uint32_t scale_id) {
+  (void)cta;
+  (void)lane;
+  (void)column;
+  (void)n;
+  return (bit / 8) - scale_id;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_copy(
+    uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t n, uint32_t scale_id) {
+  (void)cta;
+  (void)column;
+  (void)bit;
+  (void)n;
+  (void)scale_id;
+  return (lane / 32) % 2;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_peer(
+    uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t n, uint32_t scale_id) {
+  (void)lane;
+  (void)column;
+  (void)bit;
+  (void)n;
+  (void)scale_id;
+  return cta;
+}
+
+/*
  * Metadata for elements of 8 and 4 bits: two columns, a lane for each row.
  * Counted from the operand's address. -> cta, lane, column, bit.
  * Source: 9.7.16.10.8.4.6.

@@ -329,6 +329,61 @@ def scales_b_inverse(cta, lane, column, bit, n, scale_id=0):
     return col, block, copy, peer
 
 
+def scales_a_pair(row, block, copy=0, scale_id=0):
+    """Scale factors of A of M = 128 in a pair: each CTA has those of half of the rows.
+
+    Counted from the operand's address. -> cta, lane, column, bit.
+    ``copy``, ``scale_id`` may be left out: 0.
+    Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+    """
+    cta = row // 64
+    lane = row % 32 + 32 * copy
+    column = (row % 64) // 32
+    bit = 8 * (scale_id + block)
+    return cta, lane, column, bit
+
+
+def scales_a_pair_inverse(cta, lane, column, bit, scale_id=0):
+    """The inverse of ``scales_a_pair``.
+
+    -> row, block, copy.
+    Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+    """
+    row = 64 * cta + 32 * column + lane % 32
+    block = bit // 8 - scale_id
+    copy = lane // 32
+    return row, block, copy
+
+
+def scales_b_pair(col, block, n, copy=0, peer=0, scale_id=0):
+    """Scale factors of B of M = 128 in a pair: those of the second half of the columns in lanes 64 to 127.
+
+    Counted from the operand's address. -> cta, lane, column, bit.
+    ``copy``, ``peer``, ``scale_id`` may be left out: 0.
+    ``n``: N of the product.
+    Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+    """
+    cta = peer
+    lane = col % 32 + 64 * (col // (n // 2)) + 32 * copy
+    column = (col % (n // 2)) // 32
+    bit = 8 * (scale_id + block)
+    return cta, lane, column, bit
+
+
+def scales_b_pair_inverse(cta, lane, column, bit, n, scale_id=0):
+    """The inverse of ``scales_b_pair``.
+
+    -> col, block, copy, peer.
+    ``n``: N of the product.
+    Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
+    """
+    col = (n // 2) * (lane // 64) + 32 * column + lane % 32
+    block = bit // 8 - scale_id
+    copy = (lane // 32) % 2
+    peer = cta
+    return col, block, copy, peer
+
+
 def metadata_wide(row, chunk):
     """Metadata for elements of 8 and 4 bits: two columns, a lane for each row.
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from ptxmma.catalog import digest
 from ptxmma.catalog.descriptor_bits import spare
+from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.links import EXPLORER, explorer
-from ptxmma.catalog.witnesses import Laid, Witness
-from ptxmma.generator.emit.docs import rest, rule_tables
+from ptxmma.catalog.witnesses import DESCRIPTORS, Laid, Witness
+from ptxmma.generator.emit.docs import agreement, rest, rule_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.matrices import pictures
@@ -50,12 +51,10 @@ def _agreeing(format: DescriptorFormat, witness: Witness | None) -> str:
     lines = witness.of(Laid) if witness is not None else ()
     for line in lines:
         if line.layout == format.name:
-            names = " and ".join(
-                f"{peer} ({len(subjects)} definition{'s' if len(subjects) > 1 else ''})" for peer, subjects in line.agree.items()
-            )
-            differ = f"; {len(line.differ)} differ" if line.differ else ""
-            stale = "" if line.facts == digest.descriptor_format(format) else "; the format has changed since"
-            return f"Agrees with {names}{differ}{stale}; not run on a chip. :ref:`Peers <peers>` says what was compared."
+            counts = {peer: len(subjects) for peer, subjects in line.agree.items()}
+            stale = () if line.facts == digest.descriptor_format(format) else (DESCRIPTORS,)
+            said = agreement.sentence([LayoutEvidence(agreeing=counts, differing=line.differ, stale=stale)])
+            return f"{said} :ref:`Peers <peers>` says what was compared."
     return ""
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog, Instruction, type_groups
 from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.catalog.shared_formats import read_by
@@ -57,7 +58,7 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
     forms = {name: rows(spec, entry, variants) for name, (entry, variants) in entries.items()}
     first = {name: operand_tables.representatives(variants) for name, (_, variants) in entries.items()}
     uses = [use for name, (entry, _) in entries.items() for use in layout_uses.uses(spec, gallery, group.label, entry, first[name])]
-    sections = layout_sections.sections(spec, relations, uses)
+    sections = layout_sections.sections(spec, evidence.of(catalog.database), relations, uses)
     shown = form_examples.chosen(group.own)
     sets = [entry for entry, _ in entries.values()]
     return {

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ptxmma.catalog import links
+from ptxmma.catalog.evidence import Summary
 from ptxmma.catalog.expressions import both_ways
-from ptxmma.generator.emit.docs import mathematics, rest
+from ptxmma.generator.emit.docs import agreement, mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.generator.emit.docs.form_groups import page_label
 from ptxmma.generator.emit.docs.fragment_relations import Made, Relations
@@ -17,13 +18,14 @@ from ptxmma.matrices import pictures
 from ptxmma.model import Layout, RegisterLayout, Spec, matches
 
 
-def sections(spec: Spec, relations: Relations, uses: Iterable[Use]) -> dict[str, dict[str, Any]]:
+def sections(spec: Spec, summary: Summary, relations: Relations, uses: Iterable[Use]) -> dict[str, dict[str, Any]]:
     """A section for each layout that differs, by its picture's name."""
     by_picture: dict[str, list[Use]] = {}
     for use in uses:
         by_picture.setdefault(use.picture, []).append(use)
     return {
-        picture: _section(spec, group) | {"relation": _relation(relations.of(group[0].layout))} for picture, group in by_picture.items()
+        picture: _section(spec, group) | {"relation": _relation(relations.of(group[0].layout)), "witnesses": _witnesses(summary, group)}
+        for picture, group in by_picture.items()
     }
 
 
@@ -44,6 +46,12 @@ def _section(spec: Spec, group: Sequence[Use]) -> dict[str, Any]:
         "observed": rest.code(entry.observed),
         "sources": _sources(entry, group),
     }
+
+
+def _witnesses(summary: Summary, group: Iterable[Use]) -> str:
+    """Who lays the operands out in the same way; empty where no witness was recorded at all."""
+    names = dict.fromkeys(use.layout.name for use in group)
+    return agreement.sentence(map(summary.of_layout, names)) if summary.tools else ""
 
 
 def _relation(made: Made | None) -> str:

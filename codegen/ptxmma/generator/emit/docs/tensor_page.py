@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.catalog.evidence import LayoutEvidence, Summary
+from ptxmma.catalog.evidence import Summary
 from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.catalog.witnesses import Difference, Witness
 from ptxmma.generator import tensor_proof
 from ptxmma.generator.emit import tensor_functions
-from ptxmma.generator.emit.docs import rest, rule_tables, struct_tables
+from ptxmma.generator.emit.docs import agreement, rest, rule_tables, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.matrices import pictures
@@ -37,7 +37,7 @@ def page(spec: Spec, memory: TensorMemory, gallery: Gallery, summary: Summary, w
         "columns": struct_tables.table(memory.columns, titles={"targets": "Targets, and those that include one", "columns": "Columns"}),
         "address": " + ".join(rf"\mathrm{{{name}}} \cdot 2^{{{bit}}}" if bit else rf"\mathrm{{{name}}}" for name, bit in bits),
         "layouts": [
-            _layout(layout, largest.get(layout.name), gallery) | {"witnesses": _witnesses(summary.of_layout(layout.name))}
+            _layout(layout, largest.get(layout.name), gallery) | {"witnesses": agreement.sentence([summary.of_layout(layout.name)])}
             for layout in memory.layouts
         ],
         "differences": struct_tables.table(
@@ -49,17 +49,6 @@ def page(spec: Spec, memory: TensorMemory, gallery: Gallery, summary: Summary, w
         "notes": rule_tables.statements(memory.notes),
         "source": rest.source(memory.source),
     }
-
-
-def _witnesses(evidence: LayoutEvidence) -> str:
-    """Who lays the operand out in the same way, in words."""
-    agree = [f"{peer} ({count} {'definition' if count == 1 else 'definitions'})" for peer, count in evidence.agreeing.items()]
-    verdict = (
-        f"Agrees with {' and '.join(agree)}" + (", the only witness" if len(agree) == 1 else "") if agree else "No other project was asked"
-    )
-    differ = f"; {rest.codes(evidence.differing)} {'differs' if len(evidence.differing) == 1 else 'differ'}" if evidence.differing else ""
-    stale = " A formula has changed since." if evidence.stale else ""
-    return f"{verdict}{differ}; not run on a chip.{stale}"
 
 
 def _layout(layout: TensorLayout, placed: TensorPlaces | None, gallery: Gallery) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""Registers of tcgen05.ld and tcgen05.st as peers fill them, and the comparison with ours, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.model import Layout
+from ptxmma_proof.peers.tensor_cases import LANE_BITS, Values, text
+
+#: The operand of the registers, for the differences.
+OPERAND = "registers of a load or store"
+_LANES, _CELL = 32, 32
+
+
+class Load(NamedTuple):
+    """The registers of an instruction as a peer fills them.
+
+    Attributes:
+        peer: ``"CuTe"`` or ``"Triton"``.
+        subject: the peer's definition.
+        opcode: the instruction.
+        split: the columns from the first access to the second, of shapes with two.
+        places: of each lane's elements, (lanes, elements): lane * 2**21 + column * 32 + bit, from the address of the instruction.
+    """
+
+    peer: str
+    subject: str
+    opcode: str
+    split: int
+    places: Values
+
+
+class Loaded(NamedTuple):
+    """How a load compares: our layout, and where the first element differs in both words; ``wrong`` of ``of`` elements differ."""
+
+    load: Load
+    layout: Layout
+    theirs: str
+    ours: str
+    wrong: int
+    of: int
+
+
+def compare(catalog: Catalog, loads: Iterable[Load]) -> list[Loaded]:
+    """Compare peers' registers with a catalog.
+
+    Raises:
+        UnknownInstruction: the database lacks an instruction of a peer.
+    """
+    return [_compared(catalog, load) for load in loads]
+
+
+def _compared(catalog: Catalog, load: Load) -> Loaded:
+    registers = next(operand for operand in catalog.find(load.opcode).forms[0].operands if operand.layout is not None)
+    assert registers.layout is not None
+    lanes, elements = np.arange(_LANES)[:, np.newaxis], np.arange(registers.elements)
+    axes = dict(zip(registers.axes, registers.coords(lanes, elements), strict=True))
+    column = axes["col"] + load.split * axes.get("access", 0)
+    ours = (np.asarray(axes["row"]) << LANE_BITS) + np.asarray(column) * _CELL + 0 * (lanes + elements)
+    if ours.shape != load.places.shape:
+        theirs, own = (f"{each.shape[1]} elements in each of {each.shape[0]} threads" for each in (load.places, ours))
+        return Loaded(load, registers.layout, theirs, own, load.places.size, load.places.size)
+    wrong = np.argwhere(ours != load.places)
+    said = ("", "")
+    if len(wrong):
+        at = tuple(wrong[0])
+        theirs, own = (f"thread {at[0]}, element {at[1]}: {text(int(each[at]), _CELL)}" for each in (load.places, ours))
+        said = theirs, own
+    return Loaded(load, registers.layout, *said, len(wrong), load.places.size)

@@ -1,0 +1,115 @@
+"""Triton's own compiler, through the Python bindings of its package: its layouts as linear functions.
+
+No GPU is needed.  The package brings the compiler as a library, so that the comparison is with what Triton does, and not with what its
+sources say.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+PACKAGE = "triton"
+#: What each bit of an input adds to the row and to the column; (0, 0) for a bit that moves nothing.
+Bases = Sequence[Sequence[int]]
+
+
+class Triton(NamedTuple):
+    """The installed package: its version and its library."""
+
+    version: str
+    library: Path
+
+    def digest(self) -> str:
+        """SHA-256 of the library."""
+        return hashlib.sha256(self.library.read_bytes()).hexdigest()
+
+
+def installed() -> Triton | None:
+    """The installed package, or None."""
+    try:
+        package = importlib.metadata.distribution(PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    library = next(file for file in package.files or () if file.name.startswith("libtriton"))
+    return Triton(package.version, Path(str(library.locate())))
+
+
+@functools.cache
+def gluon() -> Any:
+    """The module with Triton's layouts of tensor memory."""
+    return import_module("triton.experimental.gluon.language.nvidia.blackwell")
+
+
+@functools.cache
+def _context() -> Any:
+    library = import_module("triton._C.libtriton")
+    context = library.ir.context()
+    library.ir.load_dialects(context)
+    library.nvidia.load_dialects(context)
+    return context
+
+
+@functools.cache
+def _builder() -> Any:
+    return import_module("triton._C.libtriton").gluon_ir.GluonOpBuilder(_context())  # which does not keep its context alive
+
+
+def in_memory(layout: Any, shape: Sequence[int]) -> tuple[Bases, Bases]:
+    """The bases of the lanes and of the columns of one CTA for a matrix in tensor memory; a column has the bits of an element.
+
+    Raises:
+        ValueError: Triton has no such layout.
+    """
+    try:
+        placed = _builder().to_linear_layout(layout._to_ir(_builder()), list(shape))
+    except RuntimeError as error:
+        raise ValueError(f"{error}".partition("\n")[0]) from None
+    return placed.rows, placed.cols
+
+
+def in_shared(layout: Any, shape: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The number of each element of a matrix in shared memory of one CTA, in its shape."""
+    placed = _builder().to_linear_layout(layout._to_ir(_builder()), list(shape))
+    reached = spread(placed.offset_bases)
+    numbers = np.full(tuple(shape), -1, np.int64)
+    numbers[reached[:, 0], reached[:, 1]] = np.arange(len(reached))
+    return numbers
+
+
+def in_registers(element: str, shape: Sequence[int], layout: Any, atom: str) -> tuple[Bases, Bases]:
+    """The bases of the elements and of the lanes of the first warp of four, which read or write a matrix by instructions of a shape.
+
+    Args:
+        element: its type in Triton: ``"float32"``.
+        shape: rows and columns.
+        layout: of the matrix in tensor memory.
+        atom: the shape: ``"16x256b"``.
+
+    Raises:
+        ValueError: Triton cannot read it so.
+    """
+    library, language = import_module("triton._C.libtriton"), import_module("triton.language")
+    try:
+        read = library.gluon_ir.compute_tmem_reg_layout(getattr(language, element), list(shape), list(shape), layout, 4, atom)
+    except RuntimeError as error:
+        raise ValueError(f"{error}".partition("\n")[0]) from None
+    if read is None:
+        raise ValueError(f"no {atom} for {shape}")
+    return read.reg_bases, read.lane_bases
+
+
+def spread(bases: Iterable[Sequence[int]]) -> npt.NDArray[np.int64]:
+    """The row and the column at each number of an input, (numbers, 2)."""
+    reached = np.zeros((1, 2), np.int64)
+    for basis in bases:
+        reached = np.concatenate([reached, reached ^ np.array(basis, np.int64)])
+    return reached
