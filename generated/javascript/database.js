@@ -2512,7 +2512,7 @@ export const database = {
    "memory": true,
    "opcode": "tcgen05.ld.red",
    "syntax": "tcgen05.ld.red.sync.aligned.{shape}.{op}{.abs}{.nan}.{type}",
-   "repeatable": ["sync"],
+   "repeatable": ["sync","NaN"],
    "extents": {"shape":{"pattern":"{lanes}x{span}b.x{n}"}},
    "qualifiers": {
     "shape": {"title":"lanes and bits of each, and how often they are repeated along the columns"},
@@ -2548,7 +2548,7 @@ export const database = {
    "memory": true,
    "opcode": "tcgen05.ld.red",
    "syntax": "tcgen05.ld.red.sync.aligned.{shape}.{op}{.abs}{.nan}.{type}",
-   "repeatable": ["sync"],
+   "repeatable": ["sync","NaN"],
    "extents": {"shape":{"pattern":"{lanes}x{span}bx2.x{n}"}},
    "qualifiers": {
     "shape": {"title":"lanes and bits of each, and how often they are repeated along the columns"},
@@ -2616,7 +2616,7 @@ export const database = {
    "opcode": "tcgen05.ld.red.spcompress",
    "syntax": "tcgen05.ld.red.spcompress.sync.aligned.{shape}.{op}.sp::2:4{.abs}{.nan}.{type}.b2",
    "ordered": [["type","b2"]],
-   "repeatable": ["sync"],
+   "repeatable": ["sync","NaN"],
    "extents": {"shape":{"pattern":"{lanes}x{span}b.x{n}"}},
    "qualifiers": {
     "shape": {"title":"lanes and bits of each, and how often they are repeated along the columns"},
