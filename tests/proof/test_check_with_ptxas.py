@@ -57,8 +57,8 @@ def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> No
             for rest in (f"sync_restrict::{space}.b64", f"multicast::cluster.b64.sync_restrict::{space}")
         ),
     }
-    scaled_integers = {f"tcgen05.mma{rest}" for rest in (".cta_group::1.kind::i8", ".sp.cta_group::1.kind::i8", ".cta_group::1.kind::ti16")}
-    assert set(left) == without_code | of_one_matrix | others | restricted | scaled_integers
+    with_input_scale = {f"tcgen05.mma{sp}.cta_group::1.kind::{kind}" for sp in ("", ".sp") for kind in ("f16", "i8", "ti16")}
+    assert set(left) == without_code | of_one_matrix | others | restricted | with_input_scale
     assert check(".version 9.4\n.target sm_90a\n" + "".join(f"{text};\n" for text in sorted(others))).findings == ()
 
 
