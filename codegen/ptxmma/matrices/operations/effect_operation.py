@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import matrices
-from ptxmma.matrices.operations.operation import Operation, lacks_operands
+from ptxmma.matrices.operations.operation import Refusing, lacks_operands
 from ptxmma.model import InstructionSet
 
 
-class Effect(Operation):
+class Effect(Refusing):
     """Changes something other than matrices.
 
     Attributes:
@@ -29,20 +29,8 @@ class Effect(Operation):
         """No matrix in registers changes."""
         return self.verb
 
-    def emulator(self, instruction: Instruction) -> NoReturn:
-        """There is nothing to emulate."""
-        self._refuse(instruction)
-
-    def traced(self, instruction: Instruction) -> NoReturn:
-        """No operand has elements."""
-        self._refuse(instruction)
-
-    def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> NoReturn:  # noqa: ARG002  # none is read
-        """There is nothing to trace."""
-        self._refuse(instruction)
-
-    def _refuse(self, instruction: Instruction) -> NoReturn:
-        raise Missing(f"{instruction.canonical} neither moves nor multiplies matrices: it {self.verb}")
+    def _refusal(self, instruction: Instruction) -> Missing:
+        return Missing(f"{instruction.canonical} neither moves nor multiplies matrices: it {self.verb}")
 
 
 class Synchronise(Effect):
@@ -92,7 +80,7 @@ class TensorMultiply(Effect):
         """The emulator's own names."""
         return {}
 
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # type: ignore[override]  # noqa: ARG002  # one for all
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
         """Works on matrices."""
         from ptxmma.matrices import tensor_emulation
 

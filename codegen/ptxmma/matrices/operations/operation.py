@@ -107,6 +107,26 @@ class Operation:
         raise NotImplementedError
 
 
+class Refusing(Operation):
+    """An operation without elements to follow; a subclass overrides what it can do all the same."""
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:
+        """Refuses: see :meth:`_refusal`."""
+        raise self._refusal(instruction)
+
+    def traced(self, instruction: Instruction) -> Operand:
+        """Refuses: see :meth:`_refusal`."""
+        raise self._refusal(instruction)
+
+    def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> Any:  # noqa: ARG002  # none is read
+        """Refuses: see :meth:`_refusal`."""
+        raise self._refusal(instruction)
+
+    def _refusal(self, instruction: Instruction) -> Missing:
+        """What it lacks, and why."""
+        raise NotImplementedError
+
+
 def lacks_operands(entry: InstructionSet, verb: str, kind: str, *wanted: str) -> Iterator[str]:
     """A sentence unless the operands of a kind have exactly the ``wanted`` accesses."""
     present = {name: operand.access for name, operand in entry.operand_kinds.items() if operand.kind == kind}

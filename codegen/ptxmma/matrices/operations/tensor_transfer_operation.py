@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
@@ -11,6 +11,7 @@ from ptxmma.matrices.operations.operation import (
     Move,
     Moves,
     Operation,
+    Refusing,
     TensorPlace,
     element_text,
     lacks_operands,
@@ -108,7 +109,7 @@ class TensorReduce(TensorLoad):
         return tensor_transfers.load_reduced
 
 
-class TensorCompress(Operation):
+class TensorCompress(Refusing):
     """Loads two of each four columns of tensor memory, and says which."""
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
@@ -121,20 +122,8 @@ class TensorCompress(Operation):
         kept, indices = operand_of(instruction, "fragment"), operand_of(instruction, "indices")
         return f"{kept.name} = the two least or greatest of each four columns; {indices.name} = their places among the four"
 
-    def emulator(self, instruction: Instruction) -> NoReturn:
-        """Refuses: no source says where the indices lie."""
-        self._refuse(instruction)
-
-    def traced(self, instruction: Instruction) -> NoReturn:
-        """Refuses: the columns that are kept depend on the values."""
-        self._refuse(instruction)
-
-    def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> NoReturn:  # noqa: ARG002  # none is read
-        """Refuses: the columns that are kept depend on the values."""
-        self._refuse(instruction)
-
-    def _refuse(self, instruction: Instruction) -> NoReturn:
-        raise Missing(f"{instruction.canonical}: the values say which columns are kept, and no source says where their indices lie")
+    def _refusal(self, instruction: Instruction) -> Missing:
+        return Missing(f"{instruction.canonical}: the values say which columns are kept, and no source says where their indices lie")
 
 
 class TensorStore(TensorTransfer):
