@@ -193,9 +193,10 @@ def placeholders(syntax: str) -> list[str]:
     return [name for _, name in syntax_parts(syntax) if name]
 
 
-def fixed_tokens(syntax: str) -> list[str]:
+@functools.cache
+def fixed_tokens(syntax: str) -> tuple[str, ...]:
     """The tokens of a syntax line that every variant has."""
-    return [token for literal, _ in syntax_parts(syntax) for token in literal.split(".") if token]
+    return tuple(token for literal, _ in syntax_parts(syntax) for token in literal.split(".") if token)
 
 
 def _spell(syntax: str, qualifiers: Mapping[str, str], unspelled: Collection[str]) -> str:

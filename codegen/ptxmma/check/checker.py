@@ -21,6 +21,7 @@ from ptxmma.check.tensor_descriptors import TensorDescriptors
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.ptx import inline_assembly
 from ptxmma.ptx.blocks import Outline
+from ptxmma.ptx.known_bits import RegisterBits
 from ptxmma.ptx.languages import as_utf8, language_named, language_of_text
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.statements import Function, Module, Token, functions
@@ -138,8 +139,9 @@ class Checker:
         if tally.instructions and self._protocol is not None and function.whole:
             tally.add(self._of_flow(function, self._protocol))
         if tally.instructions and self._tensors is not None and function.whole:
-            tally.add(self._tensors.of_kernel(function))
-            tally.add(self._tensor_descriptors.of_function(function, target))
+            bits = RegisterBits(function.text)
+            tally.add(self._tensors.of_kernel(function, bits))
+            tally.add(self._tensor_descriptors.of_function(function, bits, target))
         if tally.instructions and function.operands:
             tally.add(asm_operands.of_operands(function, [*self._judge.judged(function, target)]))
         remarks = sorted(tally.remarks, key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))

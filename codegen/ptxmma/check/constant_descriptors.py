@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
 from ptxmma.matrices.suspicions import suspicions
-from ptxmma.ptx.known_bits import Bits, KnownBits
+from ptxmma.ptx.known_bits import Bits, KnownBits, RegisterBits
 from ptxmma.ptx.literals import integer
 
 if TYPE_CHECKING:
@@ -43,11 +43,8 @@ class ConstantDescriptors:
 
     def of_function(self, function: Function, outline: Outline) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike."""
-        # Most functions have nothing doubtful, even if what writes registers otherwise is left out.
-        if not any(self._doubts(outline, KnownBits(function.text, guess=True))):
-            return
         reported = set[str]()
-        for issue, each, text in self._doubts(outline, KnownBits(function.text)):
+        for issue, each, text in RegisterBits(function.text).doubts(functools.partial(self._doubts, outline)):
             message = f"in the descriptor of {each.matrix.name.upper()}, {text} (PTX ISA {each.source})"
             statement = function.statement(issue.offset)
             if statement is not None and statement.broken is None and message not in reported:

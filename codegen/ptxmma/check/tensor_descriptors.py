@@ -18,7 +18,7 @@ from ptxmma.catalog.product_rules import IllegalProductError
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.matrices.product_operands import described
 from ptxmma.matrices.suspicions import suspicions
-from ptxmma.ptx.known_bits import Bits, KnownBits
+from ptxmma.ptx.known_bits import Bits, KnownBits, RegisterBits
 from ptxmma.ptx.lines import items
 
 if TYPE_CHECKING:
@@ -56,29 +56,27 @@ class TensorDescriptors:
         entries = catalog.database.spec.instructions
         described = (entry for entry in entries if any(kind.kind == _MATRIX for kind in entry.operand_kinds.values()))
         self._opcodes = tuple({(entry.opcode or entry.name).encode() for entry in described})
+        self._meaning = functools.lru_cache(maxsize=1 << 8)(catalog.meaning)
         self._described = functools.lru_cache(maxsize=1 << 8)(self._descriptors)
         self._product = functools.lru_cache(maxsize=1 << 8)(self._read)
         self._matrix = functools.lru_cache(maxsize=1 << 10)(self._wrong_matrix)
 
-    def of_function(self, function: Function, target: str) -> Iterator[tuple[Remark, bytes]]:
+    def of_function(self, function: Function, bits: RegisterBits, target: str) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike."""
         if not any(opcode in function.text for opcode in self._opcodes):
             return
         statements = [each for each in function.statements() if each.broken is None and each.opcode.startswith(self._opcodes)]
-        # Most functions have nothing doubtful, even if what writes registers otherwise is left out.
-        if not any(self._doubts(statements, KnownBits(function.text, guess=True), target)):
-            return
         reported = set[str]()
-        for statement, each, text in self._doubts(statements, KnownBits(function.text), target):
+        for statement, each, text in bits.doubts(functools.partial(self._doubts, statements, target)):
             where = f"in the descriptor of {each.matrix.upper()}, " if each.matrix else f"in the {each.kind.replace('-', ' ')}, "
             message = f"{where}{text} (PTX ISA {each.source})"
             if message not in reported:
                 reported.add(message)
                 yield Remark(function.operand(statement, each.place), "warning", _RULES[each.kind], message), statement.opcode
 
-    def _doubts(self, statements: Iterable[Statement], known: KnownBits, target: str) -> Iterator[tuple[Statement, _Described, str]]:
+    def _doubts(self, statements: Iterable[Statement], target: str, known: KnownBits) -> Iterator[tuple[Statement, _Described, str]]:
         for statement in statements:
-            instruction = self._catalog.meaning(spelling_of(statement.opcode))
+            instruction = self._meaning(spelling_of(statement.opcode))
             if instruction is None:
                 continue
             product = _Product((), {}, None)

@@ -6,11 +6,12 @@ it.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
 from ptxmma.check import tensor_allocations
-from ptxmma.check.remarks import Remark
+from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.ptx.calls import calls_others
 from ptxmma.ptx.statements import Token
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.check.findings import Severity
     from ptxmma.model import Protocol
+    from ptxmma.ptx.known_bits import RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
 #: An arrival that lets others go on, and not one that waits for bytes itself.
@@ -34,6 +36,7 @@ class TensorKernels:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        self._meaning = functools.lru_cache(maxsize=1 << 8)(lambda opcode: catalog.meaning(spelling_of(opcode)))
         protocols = (entry for entry in catalog.database.spec.protocols if _ALLOCATE in {step.role for step in entry.steps})
         self._protocol: Protocol | None = next(protocols, None)
         self._steps = {step.role: step for step in self._protocol.steps} if self._protocol else {}
@@ -45,7 +48,7 @@ class TensorKernels:
         #: Instructions that may write tensor memory.
         self._others = tuple(opcode for opcode in issued if not opcode.startswith(self._loads))
 
-    def of_kernel(self, function: Function) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(self, function: Function, bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on a kernel, each with the opcode that it is about."""
         text = function.text
         if self._protocol is None or not text.startswith(b".entry") or not any(opcode in text for opcode in self._opcodes):
@@ -57,7 +60,7 @@ class TensorKernels:
         allocated = self._first(self._opcode(_ALLOCATE), statements)
         yield from self._lacking(_FREE, allocated, text, "tensor-memory-kept", "it must free every allocation before it exits")
         if allocated is not None and _FREE in self._steps:
-            yield from tensor_allocations.of_kernel(self._catalog, function, self._steps[_ALLOCATE], self._steps[_FREE], statements)
+            yield from tensor_allocations.of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], self._steps[_FREE], statements)
         loaded = self._first(self._loads, statements)
         severity: Severity = "warning" if loaded is not None and self._goes_on(text, loaded, statements) else "note"
         yield from self._lacking(_WAIT, loaded, text, "unwaited-tensor-load", "nothing says when its loads are complete", severity)
@@ -93,7 +96,7 @@ class TensorKernels:
         for same in protocol.same:
             first: tuple[str, int] | None = None
             for each in statements:
-                instruction = self._catalog.meaning(each.opcode.decode(errors="replace"))
+                instruction = self._meaning(each.opcode)
                 value = instruction.qualifiers.get(same.qualifier, "") if instruction is not None else ""
                 if first is None and value:
                     first = value, each.start

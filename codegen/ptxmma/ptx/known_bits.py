@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 from ptxmma.ptx import literals
 
@@ -24,6 +24,7 @@ _COMPUTED = [
 _OPERAND = re.compile(rb"\{[^{}]*\}|[^,{}\s][^,{}]*")
 _WORDS = re.compile(rb"[\w$%]+")
 _OPCODE = re.compile(rb"((?:mov|or|and|add|shl|bfi)(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u))\.[bus](16|32|64)")
+_Doubt = TypeVar("_Doubt")
 #: Instructions between a register and the constants that it is made of: of more, nothing is known.
 _DEEPEST = 64
 
@@ -129,6 +130,33 @@ class KnownBits:
         parts = [name.strip() for name in operand[1:-1].split(b",")]
         part = width // len(parts)
         return functools.reduce(Bits.__or__, [self.of(name).within(part).shifted(place * part) for place, name in enumerate(parts)])
+
+
+class RegisterBits:
+    """What is known of the registers of a function, found out when it is asked.
+
+    Args:
+        text: of the function.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    @functools.cached_property
+    def _known(self) -> KnownBits:
+        return KnownBits(self._text)
+
+    @functools.cached_property
+    def _guessed(self) -> KnownBits:
+        return KnownBits(self._text, guess=True)
+
+    def doubts(self, about: Callable[[KnownBits], Iterator[_Doubt]]) -> Iterator[_Doubt]:
+        """What is doubtful about the registers.
+
+        Most functions have nothing doubtful, even if what writes registers otherwise is left out.
+        """
+        if any(True for _ in about(self._guessed)):
+            yield from about(self._known)
 
 
 def _shifted(number: Bits, places: Bits, sign: int) -> Bits:
