@@ -436,17 +436,42 @@ def test_layouts_that_cannot_be(arguments: dict[str, Any], message: str) -> None
 
 @pytest.mark.parametrize("element", ["e2m1", "e2m3", "e3m2"])
 @pytest.mark.parametrize(("kind", "more"), [("f8f6f4", {"dtype": "f32"}), ("mxf8f6f4.block_scale", {})])
-def test_narrow_types_that_tcgen05_pads_have_no_layout(element: str, kind: str, more: dict[str, Any]) -> None:
+def test_narrow_types_that_tcgen05_pads_lie_as_bytes_do(element: str, kind: str, more: dict[str, Any]) -> None:
+    """A padded operand has the size, strides and descriptors of one of 8 bits, and each 16 bytes of it hold 16 elements."""
     instruction = ptxmma.instruction(f"tcgen05.mma.cta_group::1.kind::{kind}", m=128, n=8, atype=element, btype="e4m3", **more)
-    with pytest.raises(ValueError, match=f"reads {element} padded from shared memory, 16 elements in each 16 bytes: there is no layout"):
-        shared_memory.of(instruction, "a", "128B", k=256)
-    assert shared_memory.of(instruction, "b", "128B", k=256).element.name == "e4m3"
+    image, wide = shared_memory.of(instruction, "a", "128B", k=256), SharedLayout("e4m3", "K", "128B", 128, 256, family="tcgen05")
+    assert image.padded
+    assert not shared_memory.of(instruction, "b", "128B", k=256).padded
+    assert (image.size, image.lbo, image.sbo, image.tma) == (wide.size, wide.lbo, wide.sbo, wide.tma)
+    assert image.steps(32) == wide.steps(32)
+    bits = image.element.bits
+    codes = np.random.default_rng(bits).integers(0, 1 << bits, (128, 256), np.uint8)
+    stored = image.store(codes)
+    assert np.array_equal(np.asarray(image.load(stored)).view(np.uint8), codes)
+    for x, k in ((0, 0), (5, 48), (127, 240)):
+        start = int(image.address(x, k))
+        assert start == wide.address(x, k)
+        unit = int.from_bytes(stored[start : start + 16].tobytes(), "little")
+        assert [unit >> bits * number & (1 << bits) - 1 for number in range(16)] == codes[x, k : k + 16].tolist()
+        assert unit >> 16 * bits == 0, "the rest is padding"
+        assert image.address(x, k + 5) == start + 5 * bits // 8
+
+
+def test_padding_is_for_types_that_have_it() -> None:
+    with pytest.raises(ValueError, match="tcgen05 reads no e4m3 with padding; K-major: e3m2, e2m3, e2m1"):
+        SharedLayout("e4m3", "K", "128B", 64, 128, padded=True, family="tcgen05")
+    with pytest.raises(ValueError, match="tcgen05 reads no e2m3 with padding; MN-major: nothing"):
+        SharedLayout("e2m3", "MN", "128B", 64, 128, padded=True, family="tcgen05")
+    with pytest.raises(ValueError, match="wgmma reads no e2m1 with padding"):
+        SharedLayout("e2m1", "K", "128B", 64, 128, padded=True)
+    with pytest.raises(ValueError, match="TMA writes padded elements in boxes of 128; swizzle 64B has panels of 64"):
+        _ = SharedLayout("e2m3", "K", "64B", 64, 128, padded=True, family="tcgen05").tma
 
 
 def test_packed_e2m1_is_for_kinds_without_padding() -> None:
     instruction = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=8)
     assert shared_memory.of(instruction, "a", "128B", k=256).size == 128 * 256 // 2
-    with pytest.raises(ValueError, match=r"tcgen05 reads e3m2 padded .*: there is no layout for that here; K-major there are: f16, bf16"):
+    with pytest.raises(ValueError, match=r"tcgen05 reads e3m2 with padding; say so, with padded=True, or take one of f16, bf16"):
         SharedLayout("e3m2", "K", "128B", 64, 128, family="tcgen05")
     with pytest.raises(ValueError, match="the instructions of tcgen05 have no f64; they read K-major: f16, bf16"):
         SharedLayout("f64", "K", "128B", 64, 128, family="tcgen05")

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 import ptxmma
 from ptxmma.cli import main
-from ptxmma.matrices import canonical
 from ptxmma.matrices.accesses import Access, access_patterns, different
 from ptxmma.matrices.accesses import wavefronts as cost_of
-from ptxmma.matrices.canonical import memory_of
+from ptxmma.matrices.canonical import Geometry
 from ptxmma.matrices.shared_memory import SharedLayout, bank_conflicts
+from ptxmma.matrices.shared_types import memory_of
 
 _K128 = ("--type", "bf16", "--major", "k", "--swizzle", "128", "--rows", "64", "--cols", "64")
 _MN64 = ("--type", "f16", "--major", "mn", "--swizzle", "64", "--rows", "64", "--cols", "16")
@@ -98,6 +98,9 @@ def test_one_element() -> None:
         ask("--type", "b1", "--major", "k", "--swizzle", "32", "--rows", "8", "--cols", "256", "--row", "1", "--col", "13", "--json")
     )
     assert (bits["address"], bits["bit"]) == (32 + 1, 5)
+    narrow = ("--family", "tcgen05", "--type", "e2m3", "--padded", "--major", "k", "--swizzle", "none", "--rows", "8", "--cols", "32")
+    bits = json.loads(ask(*narrow, "--row", "1", "--col", "21", "--json"))
+    assert (bits["address"], bits["bit"]) == (128 + 16 + 5 * 6 // 8, 5 * 6 % 8), "16 elements and padding in each 16 bytes"
 
 
 def test_the_picture() -> None:
@@ -186,14 +189,14 @@ def test_one_access_costs_what_it_costs_among_many(data: st.DataObject, width: i
     addresses = data.draw(st.lists(st.none() | st.integers(0, 1 << 10).map(lambda unit: unit * width), min_size=32, max_size=32))
     active = np.array([address is not None for address in addresses])
     many = bank_conflicts(np.array([address or 0 for address in addresses]), width, active)
-    assert cost_of(addresses, width, canonical.memory_of(None).banks) == many.wavefronts
+    assert cost_of(addresses, width, memory_of(None).banks) == many.wavefronts
 
 
 def printed(strides: dict[str, Any], majorness: str, *, arrays: bool) -> Any:
     """The addresses of all units, or the error about the strides."""
     try:
         if not arrays:
-            return canonical.Geometry("bf16", majorness, "128B", 128, 128, **strides).units()
+            return Geometry("bf16", majorness, "128B", 128, 128, **strides).units()
         layout = SharedLayout("bf16", majorness, "128B", 128, 128, **strides)
     except ValueError as error:
         return str(error).split(":")[0]
@@ -240,6 +243,8 @@ def test_only_the_conflicts() -> None:
         ((*_K128, "--sbo", "512"), "--lbo 4096, --sbo 512: elements (4, 0) and (8, 0) would lie at one address"),
         ((*_K128, "--swizzle", "256"), "unknown swizzle '256B'; known: none, 32B, 64B, 128B"),
         ((*_K128, "--type", "f64"), "they read K-major: f16, bf16, tf32"),
+        (("--family", "tcgen05", *_K128, "--type", "e2m3"), "tcgen05 reads e2m3 with padding; say so, with --padded, or take one of f16"),
+        ((*_K128, "--padded"), "wgmma reads no bf16 with padding; K-major: nothing"),
         ((*_K128, "--major", "mn", "--type", "tf32"), "tf32 cannot be read MN-major from shared memory; f16, bf16 can"),
     ],
 )

@@ -697,6 +697,31 @@ CREATE TABLE majorness_elements (
   PRIMARY KEY ("majorness", "position")
 ) WITHOUT ROWID;
 
+-- Narrow element types that instructions read with padding: so many fill the bytes that a matrix is aligned to, the low bits first.
+CREATE TABLE padded (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "majorness" TEXT NOT NULL,
+  "family" TEXT NOT NULL,
+  "group" INTEGER NOT NULL,
+  "text" TEXT NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE padded_swizzles (
+  "padded" INTEGER NOT NULL REFERENCES padded("id"),
+  "position" INTEGER NOT NULL,
+  "swizzle" TEXT NOT NULL,
+  PRIMARY KEY ("padded", "position")
+) WITHOUT ROWID;
+
+CREATE TABLE padded_elements (
+  "padded" INTEGER NOT NULL REFERENCES padded("id"),
+  "position" INTEGER NOT NULL,
+  "element" TEXT NOT NULL,
+  PRIMARY KEY ("padded", "position")
+) WITHOUT ROWID;
+
 -- A worked example of the manual (Figures 166-170): what it states, which the layouts must reproduce.
 CREATE TABLE examples (
   "id" INTEGER PRIMARY KEY,
@@ -6363,7 +6388,7 @@ INSERT INTO canonical_layout_swizzles VALUES
 INSERT INTO majorness VALUES
 (1,0,'K','wgmma','Every type can be read K-major.','9.7.15.5.2'),
 (2,1,'MN','wgmma','Only f16 and bf16 can be read MN-major, with imm-trans-a or imm-trans-b set to 1; the MN-major layouts of other types exist, but no instruction reads them.','9.7.15.5.2'),
-(3,2,'K','tcgen05','Every type can be read K-major. e2m1 is packed, as kind::mxf4 and kind::mxf4nvf4 read it; for other kinds types of 4 and 6 bits lie in 16-byte groups of 16 elements with padding.','9.7.16.10.3'),
+(3,2,'K','tcgen05','Every type can be read K-major. e2m1 is packed, as kind::mxf4 and kind::mxf4nvf4 read it; for other kinds types of 4 and 6 bits are padded, as `padded` says.','9.7.16.10.3'),
 (4,3,'MN','tcgen05','Types of 8 and 16 bits can be read MN-major.','9.7.16.10.3'),
 (5,4,'MN','tcgen05','tf32 can be read MN-major only with the 128-byte swizzle of 32-byte atoms, and only tf32 can be read with it.','9.7.16.10.3');
 
@@ -6412,6 +6437,20 @@ INSERT INTO majorness_elements VALUES
 (4,4,'u8'),
 (4,5,'s8'),
 (5,0,'tf32');
+
+INSERT INTO padded VALUES
+(1,0,'K','tcgen05',16,'kind::f8f6f4 and kind::mxf8f6f4 read types of 4 and 6 bits padded: 16 elements, one after the other, and then zeros up to 16 bytes. TMA writes them so with CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B and 16U6_ALIGN16B.','9.7.16.10.4.4; CUDA Driver API, cuTensorMapEncodeTiled');
+
+INSERT INTO padded_swizzles VALUES
+(1,0,'none'),
+(1,1,'32B'),
+(1,2,'64B'),
+(1,3,'128B');
+
+INSERT INTO padded_elements VALUES
+(1,0,'e2m1'),
+(1,1,'e3m2'),
+(1,2,'e2m3');
 
 INSERT INTO examples VALUES
 (1,0,'Figure 166','K','none','tf32',2,2,'((8,2),(4,4)):((4,32),(1,64))',64,32,16,8,'9.7.15.5.1.2.1.3'),

@@ -200,6 +200,23 @@ def joined(codes: Array, bits: int) -> Array:
     return np.ascontiguousarray(np.bitwise_or.reduce(each, axis=-1))
 
 
+def grouped(codes: Array, bits: int, count: int, size: int) -> Array:
+    """Codes of so many bits, one in each byte, as groups of ``size`` bytes with ``count`` of them, low bits first, and then zeros."""
+    single = np.unpackbits(codes.astype(np.uint8)[..., np.newaxis], axis=-1, count=bits, bitorder="little")
+    packed = np.packbits(single.reshape(*codes.shape[:-1], -1, count * bits), axis=-1, bitorder="little")
+    groups = np.zeros((*packed.shape[:-1], size), np.uint8)
+    groups[..., : packed.shape[-1]] = packed
+    return groups.reshape(*codes.shape[:-1], -1)
+
+
+def ungrouped(packed: Array, bits: int, count: int, size: int) -> Array:
+    """The inverse of :func:`grouped`; what fills groups up is ignored."""
+    groups = packed.reshape(*packed.shape[:-1], -1, size)[..., : -(-count * bits // 8)]
+    single = np.unpackbits(groups, axis=-1, count=count * bits, bitorder="little")
+    codes = np.packbits(single.reshape(*packed.shape[:-1], -1, bits), axis=-1, bitorder="little")
+    return np.ascontiguousarray(codes[..., 0])
+
+
 def split(packed: Array, bits: int) -> Array:
     """The inverse of :func:`joined`."""
     if bits >= 8:

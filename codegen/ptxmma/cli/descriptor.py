@@ -9,7 +9,7 @@ import click
 
 from ptxmma.cli.descriptor_fields import bit_range, instruction, zero_column_mask
 from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options
-from ptxmma.cli.tiles import family_option, in_options, integer, swizzle_name, tile_option
+from ptxmma.cli.tiles import family_option, in_options, integer, padded_option, swizzle_name, tile_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +48,7 @@ command.add_command(zero_column_mask)
 @tile_option("major")
 @tile_option("rows")
 @tile_option("cols")
+@padded_option
 @json_option
 @database_option
 def encode(family: str, swizzle: str, as_json: bool, database: str | None, **given: Any) -> None:
@@ -91,7 +92,7 @@ def _described(family: str, swizzle: str, given: dict[str, Any], database: str |
     tile = {"element": "--type", "major": "--major", "rows": "--rows", "cols": "--cols"}
     missing = [option for name, option in tile.items() if given[name] is None]
     if not missing:
-        strides = {name: given[name] for name in ("lbo", "sbo", "base_offset")}
+        strides = {name: given[name] for name in ("lbo", "sbo", "base_offset", "padded")}
         major, x, k = given["major"].upper(), given["rows"], given["cols"]
         return Descriptor.of(
             Geometry(given["element"], major, swizzle, x, k, start=given["address"], family=family, database=database, **strides)
@@ -189,8 +190,9 @@ def _use(stride: str, layout: dict[str, Any]) -> str:
 
 def _layouts(bits: int, major: str | None, family: str, database: str | None) -> list[dict[str, Any]]:
     """The canonical layouts with the swizzle of a descriptor, of one majorness or of all."""
-    from ptxmma.matrices.canonical import canonical, majornesses, memory_of
+    from ptxmma.matrices.canonical import canonical
     from ptxmma.matrices.matrix_descriptor import Descriptor
+    from ptxmma.matrices.shared_types import majornesses, memory_of
     from ptxmma.matrices.suspicions import stride_users, used_strides
 
     swizzle, memory = Descriptor.decode(bits, family=family, database=database).swizzle, memory_of(database)

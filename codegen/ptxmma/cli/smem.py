@@ -8,7 +8,7 @@ import click
 
 from ptxmma.cli.matrices import coloured, draw_matrix, within
 from ptxmma.cli.options import catalog_of, database_option, table_options
-from ptxmma.cli.tiles import family_option, in_options, swizzle_name, tile_option
+from ptxmma.cli.tiles import family_option, in_options, padded_option, swizzle_name, tile_option
 
 if TYPE_CHECKING:
     from ptxmma.cli.render import Table
@@ -31,13 +31,14 @@ _STRONG = 2
 @tile_option("lbo")
 @tile_option("sbo")
 @tile_option("base-offset", default=0)
+@padded_option
 @click.option("--row", type=int, help="One element: its row (of B its column), with --col.")
 @click.option("--col", type=int, help="Its place along k.")
 @click.option("--transpose", is_flag=True, help="Lines as columns.")
 @click.option("--conflicts", is_flag=True, help="Only the bank conflicts.")
 @table_options("svg")
 @database_option
-def command(family: str, element: str, major: str, swizzle: str, form: str, database: str | None, **given: Any) -> None:
+def command(family: str, element: str, major: str, swizzle: str, padded: bool, form: str, database: str | None, **given: Any) -> None:
     """Show where a matrix lies in shared memory, and what accesses to it cost.
 
     The map has the address of every 16 bytes, which a swizzle moves together; a line is a row, or a column of an
@@ -48,6 +49,7 @@ def command(family: str, element: str, major: str, swizzle: str, form: str, data
     Example:
       ptxmma smem --type bf16 --major k --swizzle 128 --rows 64 --cols 64
       ptxmma smem --family tcgen05 --type tf32 --major mn --swizzle 128B_ATOM_32B --rows 64 --cols 32
+      ptxmma smem --family tcgen05 --type e2m3 --padded --major k --swizzle 128 --rows 8 --cols 128
     """  # noqa: D301  # click's mark for lines that stay as they are
     catalog_of(database)
     from ptxmma.matrices.canonical import Geometry
@@ -61,6 +63,7 @@ def command(family: str, element: str, major: str, swizzle: str, form: str, data
             given["rows"],
             given["cols"],
             start=given["address"],
+            padded=padded,
             family=family,
             database=database,
             **strides,
@@ -88,12 +91,12 @@ def command(family: str, element: str, major: str, swizzle: str, form: str, data
 
 def _element(layout: Geometry, row: int, col: int, form: str, database: str | None) -> None:
     from ptxmma.cli.render import Table, draw, emit
-    from ptxmma.matrices.canonical import memory_of
+    from ptxmma.matrices.shared_types import memory_of
 
     address, banks = layout.address(row, col), memory_of(database).banks
     answer = {"row": row, "col": col, "address": address, "offset": address - layout.start, "bank": address // banks.bytes % banks.count}
     if layout.element.bits < 8:
-        answer["bit"] = (col if layout.majorness == "K" else row) * layout.element.bits % 8
+        answer["bit"] = (col if layout.majorness == "K" else row) % layout.per_unit * layout.element.bits % 8
     if form == "json":
         emit(answer)
     else:
@@ -105,8 +108,9 @@ def _corner(layout: Geometry) -> str:
 
 
 def _title(layout: Geometry) -> str:
+    name = f"{layout.element.name}{' padded' if layout.padded else ''}"
     return (
-        f"{layout.element.name}, {layout.majorness}-major, swizzle {layout.swizzle}: {layout.x} x {layout.k} in {layout.size} bytes "
+        f"{name}, {layout.majorness}-major, swizzle {layout.swizzle}: {layout.x} x {layout.k} in {layout.size} bytes "
         f"at {layout.start}, LBO {layout.lbo}, SBO {layout.sbo}"
     )
 
@@ -116,7 +120,7 @@ def _map(layout: Geometry, units: Units, transpose: bool) -> Table:
     from ptxmma.cli.render import Table
 
     step = layout.per_unit
-    size = step * layout.element.bits // 8
+    size = step * layout.width // 8
     lines = [str(line) for line in range(len(units))]
     edge = [f"{step * unit}-{step * unit + step - 1}" for unit in range(len(units[0]))]
     cells = [[coloured(address, 4 * (address // size) + _STRONG) for address in line] for line in units]
@@ -159,6 +163,7 @@ def _json(layout: Geometry, units: Units | None, database: str | None) -> None:
         "family": layout.family,
         "type": layout.element.name,
         "major": layout.majorness,
+        "padded": layout.padded,
         "swizzle": layout.swizzle,
         "rows": layout.x,
         "cols": layout.k,

@@ -51,6 +51,12 @@ family_option = click.option(
 )
 
 
+#: Whether narrow elements have padding.
+padded_option = click.option(
+    "--padded", is_flag=True, help="16 elements of 4 or 6 bits in each 16 bytes, as kind::f8f6f4 and kind::mxf8f6f4 read them."
+)
+
+
 def swizzle_name(given: str) -> str:
     """The name of a swizzle mode as users write it: ``128`` is ``"128B"``."""
     return f"{given}B" if given.isdigit() else given
@@ -71,4 +77,4 @@ def in_options(message: str) -> str:
         known = names.get(name[1], name[1].replace("_", "-"))
         return f"--{known} " if known in _HELP else name[0]
 
-    return re.sub(r"\b([a-z_]+) = ", option, message.partition("; store_tiles")[0])
+    return re.sub(r"\b([a-z_]+) = ", option, message.partition("; store_tiles")[0]).replace("padded=True", "--padded")

@@ -94,8 +94,9 @@ def command(
 
 def _images(instruction: Instruction, a_from: str | None, swizzle: str | None, majors: dict[str, str]) -> dict[str, Geometry]:
     """The smallest images that hold the matrices in shared memory, whole panels of the swizzle, by the names of the matrices."""
-    from ptxmma.matrices.canonical import Geometry, canonical, element_of, memory_of
+    from ptxmma.matrices.canonical import Geometry, canonical
     from ptxmma.matrices.product_operands import product_operands
+    from ptxmma.matrices.shared_types import element_of, memory_of
 
     if swizzle is None and not majors:
         return {}

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.operands import multiplicands
-from ptxmma.matrices.canonical import Geometry, memory_of
+from ptxmma.matrices.canonical import Geometry
+from ptxmma.matrices.shared_types import memory_of
 from ptxmma.model import Banks, Layout
 
 #: Of the registers that hold several elements of a fragment.
@@ -60,7 +61,7 @@ def access_patterns(layout: Geometry, *, database: DatabaseLike = None) -> list[
         ValueError: strides with which elements overlap.
     """
     units, warp = layout.units(), catalog(database).database.spec.scopes["warp"]
-    memory, bits = memory_of(database), layout.element.bits
+    memory, bits = memory_of(database), layout.width
     unit, banks, single = memory.alignment, memory.banks, max(bits // 8, 1)
     flat = [address for line in units for address in line]
     groups = [units[first : first + warp] for first in range(0, len(units), warp)]
@@ -97,7 +98,7 @@ def different(accesses: Iterable[Access], banks: Banks) -> list[Access]:
 
 def _of_fragment(layout: Geometry, units: Sequence[Sequence[int]], database: DatabaseLike) -> list[AccessPattern]:
     """The registers of a fragment of A, one store of each lane for each; single elements if they are apart in memory."""
-    by_row, bits = layout.majorness == "K", layout.element.bits
+    by_row, bits = layout.majorness == "K", layout.width
     fragment = _fragment(bits, database)
     if fragment is None:
         return []

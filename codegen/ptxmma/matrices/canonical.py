@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from ptxmma.arguments import integer
 from ptxmma.catalog.descriptor_codec import Codec, codec
-from ptxmma.catalog.descriptor_readers import reads
-from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.model import CanonicalLayout, ElementType, Majorness, SharedMemory, Swizzle, formula
+from ptxmma.catalog.instructions import DatabaseLike
+from ptxmma.matrices.shared_types import element_of, memory_of, paddings
+from ptxmma.model import CanonicalLayout, ElementType, SharedMemory, Swizzle, formula
 
 #: The strides of a canonical layout, and the fields of a descriptor that hold them.
 STRIDES = {"lbo": "leading_byte_offset", "sbo": "stride_byte_offset"}
@@ -47,18 +47,6 @@ class Canonical(NamedTuple):
         return {stride for stride in STRIDES if self.offset(*last, **{"lbo": 0, "sbo": 0, stride: 1}) != without}
 
 
-def memory_of(database: DatabaseLike) -> SharedMemory:
-    """The shared-memory part of a database.
-
-    Raises:
-        ValueError: the database has none.
-    """
-    memory = catalog(database).database.spec.shared_memory
-    if memory is None:
-        raise ValueError("the database says nothing about shared memory")
-    return memory
-
-
 def mode_of(memory: SharedMemory, name: str) -> Swizzle:
     """The swizzle mode of a name; ``ValueError`` with the known ones for an unknown name."""
     for mode in memory.swizzles:
@@ -79,59 +67,6 @@ def canonical(memory: SharedMemory, majorness: str, swizzle: str) -> Canonical:
             return Canonical(memory, mode, layout)
     known = dict.fromkeys(layout.majorness for layout in memory.layouts if swizzle in layout.swizzles)
     raise ValueError(f"unknown majorness {majorness!r}; known for swizzle {swizzle!r}: {', '.join(known)}")
-
-
-def majornesses(family: str, database: DatabaseLike) -> list[Majorness]:
-    """What the instructions of a family can read from shared memory."""
-    return [entry for entry in memory_of(database).majorness if reads(family, entry.family)]
-
-
-def swizzles(family: str, database: DatabaseLike) -> list[Swizzle]:
-    """The swizzle modes that the instructions of a family read."""
-    known = {name for entry in majornesses(family, database) for name in entry.swizzles}
-    return [mode for mode in memory_of(database).swizzles if mode.name in known]
-
-
-def readable(majorness: str, database: DatabaseLike, *, family: str = "wgmma", swizzle: str = "") -> dict[str, ElementType]:
-    """The element types that instructions of a family read with a majorness, and with a swizzle where one is given, by name."""
-    spec = catalog(database).database.spec
-    entries = [
-        entry for entry in majornesses(family, database) if entry.majorness == majorness and (not swizzle or swizzle in entry.swizzles)
-    ]
-    return {each.name: each for each in spec.types.elements if any(each.name in entry.elements for entry in entries)}
-
-
-def element_of(
-    given: ElementType | str, majorness: str, database: DatabaseLike, *, family: str = "wgmma", swizzle: str = ""
-) -> ElementType:
-    """An element type that instructions of a family can read with that majorness and swizzle.
-
-    Raises:
-        ValueError: an unknown type, or one that cannot be read so.
-    """
-    spec = catalog(database).database.spec
-    types = readable(majorness, database, family=family, swizzle=swizzle)
-    name = given.name if isinstance(given, ElementType) else given if isinstance(given, str) else ""
-    if name in types:
-        return types[name]
-    entries = majornesses(family, database)
-    if not any(name in entry.elements for entry in entries) and any(each.name == name for each in spec.types.elements):
-        described = (each for each in spec.instructions if any(kind.kind == "descriptor" for kind in each.operand_kinds.values()))
-        every = dict.fromkeys(each.family for each in described if reads(each.family, family))
-        products = spec.tensor_products.types if spec.tensor_products is not None and not every else ()
-        if any(name in (*row.atype, *row.btype) for row in products):
-            raise ValueError(
-                f"{family} reads {name} padded from shared memory, 16 elements in each 16 bytes: there is no layout for that here; "
-                f"{majorness}-major there are: {', '.join(types)}"
-            )
-        whose = " and ".join(every) or f"the instructions of {family}"
-        raise ValueError(f"{whose} have no {name}; they read {majorness}-major: {', '.join(types)}")
-    if any(each.name == name for each in spec.types.elements):
-        others = [mode for entry in entries if entry.majorness == majorness and name in entry.elements for mode in entry.swizzles]
-        hint = f" with swizzle {swizzle}" if others else ""
-        also = f"; {name} can with {' or '.join(others)}" if others else ""
-        raise ValueError(f"{name} cannot be read {majorness}-major{hint} from shared memory; {', '.join(types) or 'nothing'} can{also}")
-    raise ValueError(f"unknown element type {given!r}; known for {majorness}-major, named as in PTX: {', '.join(types)}")
 
 
 def matrix_codec(family: str, database: DatabaseLike) -> Codec:
@@ -176,6 +111,7 @@ class Geometry:
         sbo: int | None = None,
         start: int = 0,
         base_offset: int = 0,
+        padded: bool = False,
         family: str = "wgmma",
         database: DatabaseLike = None,
     ) -> None:
@@ -191,11 +127,15 @@ class Geometry:
         self._database = database
         self._codec = matrix_codec(family, database)
         self.family = self._codec.format.family
-        self.element = element_of(element, majorness, database, family=self.family, swizzle=swizzle)
+        self.element = element_of(element, majorness, database, family=self.family, swizzle=swizzle, padded=padded)
+        self.padded = padded
         self.majorness, self.swizzle = majorness, swizzle
         self.x, self.k = extent("x", x), extent("k", k)
         span = self._canonical.mode.bytes
-        self.panel = span * 8 // self.element.bits
+        group = next((entry.group for entry in paddings(self.family, database) if self.element.name in entry.elements), 0) if padded else 0
+        #: Bits between neighbouring elements, on the average of those that lie in one alignment.
+        self.width = memory.alignment * 8 // group if group else self.element.bits
+        self.panel = span * 8 // self.width
         self.start = aligned("start", start, span)
         self._check_extents()
         self.lbo, self.sbo = self._strides(lbo, sbo)
@@ -208,11 +148,14 @@ class Geometry:
     @property
     def per_unit(self) -> int:
         """Elements in the 16 bytes that a swizzle moves together."""
-        return self._canonical.memory.alignment * 8 // self.element.bits
+        return self._canonical.memory.alignment * 8 // self.width
 
     def address(self, x: Any, k: Any) -> Any:
         """Absolute address of the byte in which element (x, k) starts, swizzled; nothing is checked."""
-        return self._canonical.swizzled(self.start + self._offset(x, k), self.base_offset)
+        contiguous, other = (k, x) if self.majorness == "K" else (x, k)
+        first, inside = contiguous - contiguous % self.per_unit, contiguous % self.per_unit
+        unit = self._canonical.swizzled(self.start + self._offset(*self._place(first, other)), self.base_offset)
+        return unit + inside * self.element.bits // 8
 
     def units(self) -> list[list[int]]:
         """Addresses of each 16 bytes of each line, swizzled; a line is a row, of an MN-major matrix a column.
@@ -254,13 +197,13 @@ class Geometry:
         return (other, contiguous) if self.majorness == "K" else (contiguous, other)
 
     def _offset(self, x: Any, k: Any) -> Any:
-        return self._canonical.offset(x, k, self.element.bits, self.lbo, self.sbo)
+        return self._canonical.offset(x, k, self.width, self.lbo, self.sbo)
 
     def _check_extents(self) -> None:
         span, lines = self._canonical.mode.bytes, self._canonical.lines
         (inner, outer), (inner_name, outer_name) = self._ordered, self._names
         if inner % self.panel:
-            fitting = [mode.name for mode in self._canonical.memory.swizzles if inner * self.element.bits % (mode.bytes * 8) == 0]
+            fitting = [mode.name for mode in self._canonical.memory.swizzles if inner * self.width % (mode.bytes * 8) == 0]
             hint = f"; swizzles that take {inner}: {', '.join(fitting)}" if fitting else ""
             raise ValueError(
                 f"{inner_name} = {inner} must be a multiple of {self.panel}, as {-(-inner // self.panel) * self.panel} is: "
@@ -285,7 +228,7 @@ class Geometry:
         lines = self._canonical.lines
         # The stride that counts at the first element of the second panel leads from panel to panel.
         second = self._place(self.panel, 0)
-        leads = self._canonical.offset(*second, self.element.bits, 1, 0) > self._canonical.offset(*second, self.element.bits, 0, 0)
+        leads = self._canonical.offset(*second, self.width, 1, 0) > self._canonical.offset(*second, self.width, 0, 0)
         panels, groups = ("lbo", "sbo") if leads else ("sbo", "lbo")
         strides = {name: integer(name, value) for name, value in (("lbo", lbo), ("sbo", sbo)) if value is not None}
         for name, value in strides.items():

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from ptxmma.catalog.instructions import DatabaseLike
-from ptxmma.matrices.canonical import Geometry, aligned, matrix_codec, memory_of, mode_of
+from ptxmma.matrices.canonical import Geometry, aligned, matrix_codec, mode_of
+from ptxmma.matrices.shared_types import memory_of
 from ptxmma.model import formula
 
 

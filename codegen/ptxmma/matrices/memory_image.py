@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,19 +17,8 @@ from ptxmma.catalog.instructions import DatabaseLike
 from ptxmma.matrices.canonical import Geometry, extent
 from ptxmma.matrices.matrix_descriptor import Descriptor
 from ptxmma.matrices.operand_reading import Places, contiguous_bytes
+from ptxmma.matrices.tensor_map import PADDED_BOX, TensorMapBox
 from ptxmma.model import ElementType
-
-
-class TensorMapBox(NamedTuple):
-    """How TMA writes the image: the tensor map's swizzle and box.
-
-    Tensor maps have no type narrower than a byte.  Theirs is then a map of the packed bytes, and ``inner`` counts those.
-    """
-
-    swizzle: str  # "CU_TENSOR_MAP_SWIZZLE_128B"
-    inner: int  # elements along the contiguous dimension; bytes, where elements are narrower
-    outer: int  # elements along the other
-    boxes: int  # boxes of which the image consists
 
 
 class SharedLayout(Geometry):
@@ -41,7 +30,9 @@ class SharedLayout(Geometry):
     whose inner extent is the span write.
 
     Attributes:
-        element: the type of the elements; those of ``e2m1`` are packed, as ``kind::mxf4`` and ``kind::mxf4nvf4`` read them.
+        element: the type of the elements.
+        padded: whether 16 elements of 4 or 6 bits lie in each 16 bytes, as ``kind::f8f6f4`` and ``kind::mxf8f6f4`` read them; without it
+            those of ``e2m1`` are packed, as ``kind::mxf4`` and ``kind::mxf4nvf4`` read them.
         majorness: ``"K"`` or ``"MN"``.
         swizzle: name of the swizzle mode.
         x: rows of A or columns of B.
@@ -68,6 +59,7 @@ class SharedLayout(Geometry):
         sbo: int | None = None,
         start: int = 0,
         base_offset: int = 0,
+        padded: bool = False,
         family: str = "wgmma",
         database: DatabaseLike = None,
     ) -> None:
@@ -79,8 +71,8 @@ class SharedLayout(Geometry):
                 lead out of a descriptor's reach, a start or stride that is not aligned, strides with which elements overlap, a base
                 offset that a descriptor cannot hold.
         """
-        given: dict[str, Any] = {"lbo": lbo, "sbo": sbo, "start": start, "base_offset": base_offset, "family": family, "database": database}
-        super().__init__(element, majorness, swizzle, x, k, **given)
+        given: dict[str, Any] = {"lbo": lbo, "sbo": sbo, "start": start, "base_offset": base_offset, "padded": padded, "family": family}
+        super().__init__(element, majorness, swizzle, x, k, **given, database=database)
         self._units = self._places()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -184,7 +176,7 @@ class SharedLayout(Geometry):
     def _image(self, codes: Array) -> Array:
         """Bits of elements (..., x, k) to bytes (..., size)."""
         lines = codes if self.majorness == "K" else codes.swapaxes(-1, -2)
-        units = elements.joined(lines, self.element.bits).view(self._unit).reshape(*codes.shape[:-2], self._units.size)
+        units = self._joined(lines).view(self._unit).reshape(*codes.shape[:-2], self._units.size)
         sources, padding = self._sources
         image = np.take(units, sources, axis=-1)
         image[..., padding] = np.zeros((), self._unit)
@@ -196,8 +188,20 @@ class SharedLayout(Geometry):
         if content.shape[-1] != self.size or content.ndim < least:
             raise ValueError(f"{what} of shape {content.shape}: this layout takes {wanted.format(self.size)}")
         units = np.take(content.view(self._unit), self._units, axis=-1)
-        lines = elements.split(units.view(elements.bits_dtype(self.element)), self.element.bits)
+        lines = self._split(units)
         return lines if self.majorness == "K" else lines.swapaxes(-1, -2)
+
+    def _joined(self, lines: Array) -> Array:
+        """Bits of elements, line by line, as the bytes of whole 16."""
+        if not self.padded:
+            return elements.joined(lines, self.element.bits)
+        return elements.grouped(lines, self.element.bits, self.per_unit, self._unit.itemsize)
+
+    def _split(self, units: Array) -> Array:
+        """The inverse of :meth:`_joined`."""
+        if not self.padded:
+            return elements.split(units.view(elements.bits_dtype(self.element)), self.element.bits)
+        return elements.ungrouped(units.view(np.uint8), self.element.bits, self.per_unit, self._unit.itemsize)
 
     @functools.cached_property
     def _sources(self) -> tuple[Places, Places]:
@@ -260,6 +264,8 @@ class SharedLayout(Geometry):
             ValueError: the swizzle does not follow absolute addresses, or a box would start at an address that is not aligned.
         """
         mode, lines, (inner, outer) = self._canonical.mode, self._canonical.lines, self._ordered
+        if self.padded and self.panel != PADDED_BOX:
+            raise ValueError(f"TMA writes padded elements in boxes of {PADDED_BOX}; swizzle {self.swizzle} has panels of {self.panel}")
         if self._canonical.swizzled(0, self.base_offset):
             raise ValueError(f"TMA swizzles by absolute addresses: with base_offset = {self.base_offset} no mode of it writes this image")
         allowed = self._canonical.memory.tensor_map
@@ -271,7 +277,7 @@ class SharedLayout(Geometry):
         if (starts % allowed.alignment).any():
             wrong = starts[starts % allowed.alignment != 0][0]
             raise ValueError(f"TMA writes boxes to multiples of {allowed.alignment} bytes; one of this image would start at {wrong}")
-        return TensorMapBox(mode.tma, mode.bytes * 8 // max(self.element.bits, 8), box, starts.size)
+        return TensorMapBox(mode.tma, mode.bytes * 8 // max(self.width, 8), box, starts.size)
 
 
 def _positions(name: str, value: Any, limit: int) -> Any:

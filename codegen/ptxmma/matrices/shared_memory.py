@@ -21,8 +21,8 @@ from ptxmma.matrices.conflicts import bank_conflicts as bank_conflicts
 from ptxmma.matrices.matrix_descriptor import Descriptor as Descriptor
 from ptxmma.matrices.matrix_descriptor import base_offset as base_offset
 from ptxmma.matrices.memory_image import SharedLayout as SharedLayout
-from ptxmma.matrices.memory_image import TensorMapBox as TensorMapBox
 from ptxmma.matrices.operand_reading import operand_addresses as operand_addresses
 from ptxmma.matrices.operand_reading import read_operand as read_operand
 from ptxmma.matrices.shared_operand import SharedOperand as SharedOperand
 from ptxmma.matrices.shared_operand import of as of
+from ptxmma.matrices.tensor_map import TensorMapBox as TensorMapBox

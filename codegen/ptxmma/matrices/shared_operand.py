@@ -17,8 +17,9 @@ from ptxmma.matrices.product_operands import described
 class SharedOperand(SharedLayout):
     """The image of A or B that an instruction reads through a descriptor.
 
-    A :class:`SharedLayout` that also takes matrices as :meth:`ptxmma.Operand.pack` does: A (m, k), B (k, n).  Positions of
-    :meth:`~SharedLayout.address` and :meth:`~SharedLayout.descriptor` stay ``x`` (row of A, column of B) and ``k``.
+    A :class:`SharedLayout`, padded where the instruction reads padding.  It also takes matrices as :meth:`ptxmma.Operand.pack` does: A
+    (m, k), B (k, n).  Positions of :meth:`~SharedLayout.address` and :meth:`~SharedLayout.descriptor` stay ``x`` (row of A,
+    column of B) and ``k``.
 
     Attributes:
         shape: rows and columns of the matrix: (x, k) of A, (k, x) of B.
@@ -33,16 +34,11 @@ class SharedOperand(SharedLayout):
         letter, chosen = next(((letter, each) for letter, each in matrices.items() if each.name == operand), ("", None))
         if chosen is None:
             raise Missing(f"{instruction.canonical} takes no descriptor of {operand!r}{'' if matrices else ', or states no shape'}")
-        around = layouts.container(instruction.database.spec, chosen.element.name, instruction.variant.facts)
-        if around is not None:
-            raise ValueError(
-                f"{instruction.canonical} reads {chosen.element.name} padded from shared memory, 16 elements in each 16 bytes: "
-                f"there is no layout for that here; packed elements are for kinds without padding, such as kind::mxf4"
-            )
+        padded = layouts.container(instruction.database.spec, chosen.element.name, instruction.variant.facts) is not None
         lines, depth = chosen.lines if x is None else x, chosen.depth if k is None else k
         self._turned = letter == "b"
         self.shape = (depth, lines) if self._turned else (lines, depth)
-        places |= {"family": instruction.variant.instruction.family, "database": instruction.database}
+        places |= {"padded": padded, "family": instruction.variant.instruction.family, "database": instruction.database}
         super().__init__(chosen.element, majorness, swizzle, lines, depth, **places)
 
     def store(self, matrix: Any) -> Any:
@@ -131,6 +127,6 @@ def of(
 
     Raises:
         Missing: the instruction takes no descriptor of that operand.
-        TypeError, ValueError: as :class:`SharedLayout`; also a type of 4 or 6 bits that the instruction reads with padding.
+        TypeError, ValueError: as :class:`SharedLayout`.
     """
     return SharedOperand(instruction, operand, majorness, swizzle, x, k, lbo=lbo, sbo=sbo, start=start, base_offset=base_offset)

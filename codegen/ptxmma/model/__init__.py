@@ -31,7 +31,7 @@ from ptxmma.model.instruction import (
     Statement,
     operand_names,
 )
-from ptxmma.model.memory import Banks, CanonicalLayout, Example, Majorness, SharedMemory, Swizzle, TensorMap
+from ptxmma.model.memory import Banks, CanonicalLayout, Example, Majorness, Padded, SharedMemory, Swizzle, TensorMap
 from ptxmma.model.peak import Rate, Throughput
 from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, Step
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
@@ -46,7 +46,7 @@ __all__ = [
     "Choice", "ColumnMask", "Condition",
     "Container", "Database", "Definition", "DescriptorField", "DescriptorFormat", "ElementType", "Entry",
     "Erratum", "Example", "Facts", "Extents", "Fault", "FieldCase", "Form", "Granularity", "Hint", "HintValue", "Ignored", "InstructionSet",
-    "Gpu", "IsaVersion", "Kind", "Layout", "Majorness", "MaskExample", "matches", "Observation", "operand_names", "OperandKind",
+    "Gpu", "IsaVersion", "Kind", "Layout", "Majorness", "MaskExample", "matches", "Observation", "operand_names", "OperandKind", "Padded",
     "Ordering", "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",
     "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductTypes", "Selection",

@@ -67,6 +67,18 @@ class Majorness(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class Padded(Entry, frozen=True, kw_only=True):
+    """Narrow element types that instructions read with padding: so many fill the bytes that a matrix is aligned to, the low bits first."""
+
+    majorness: Literal["K", "MN"]
+    family: Name  # as of Majorness
+    swizzles: Annotated[tuple[SwizzleName, ...], SOME]
+    elements: Annotated[tuple[Name, ...], SOME]
+    group: Positive  # elements that share an alignment's bytes
+    text: Text
+    source: Source
+
+
 class Example(Entry, frozen=True, kw_only=True):
     """A worked example of the manual (Figures 166-170): what it states, which the layouts must reproduce."""
 
@@ -95,6 +107,7 @@ class SharedMemory(Entry, frozen=True, kw_only=True):
     swizzles: tuple[Swizzle, ...]
     layouts: tuple[CanonicalLayout, ...]
     majorness: tuple[Majorness, ...]
+    padded: tuple[Padded, ...] = ()
     examples: tuple[Example, ...]
     notes: tuple[Statement, ...] = ()
     source: Source

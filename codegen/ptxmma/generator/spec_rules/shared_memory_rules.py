@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import RuleContext
+from ptxmma.model import Majorness, Padded
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -19,9 +20,11 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, example in enumerate(memory.examples):
         yield from context.known("swizzle", [example.swizzle], swizzles, "shared_memory", "examples", index, "swizzle")
         yield from context.known("element type", [example.type], context.elements, "shared_memory", "examples", index, "type")
-    for index, majorness in enumerate(memory.majorness):
-        yield from context.known("element type", majorness.elements, context.elements, "shared_memory", "majorness", index, "elements")
-        yield from context.known("swizzle", majorness.swizzles, swizzles, "shared_memory", "majorness", index, "swizzles")
+    read: dict[str, Sequence[Majorness | Padded]] = {"majorness": memory.majorness, "padded": memory.padded}
+    for part, entries in read.items():
+        for index, entry in enumerate(entries):
+            yield from context.known("element type", entry.elements, context.elements, "shared_memory", part, index, "elements")
+            yield from context.known("swizzle", entry.swizzles, swizzles, "shared_memory", part, index, "swizzles")
     for number, format in enumerate(context.spec.descriptors):
         for index, field in enumerate(format.fields):
             if format.describes == "matrix" and field.name == "swizzle":

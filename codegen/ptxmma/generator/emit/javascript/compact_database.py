@@ -22,8 +22,9 @@ from ptxmma.generator.emit import json_text
 from ptxmma.generator.emit.javascript import compact_layouts
 from ptxmma.generator.emit.javascript.interned import Interned, without_empty
 from ptxmma.generator.emit.javascript.short_texts import runs, template
-from ptxmma.matrices.canonical import canonical, memory_of, readable
+from ptxmma.matrices.canonical import canonical
 from ptxmma.matrices.pictures import colour
+from ptxmma.matrices.shared_types import memory_of, readable
 from ptxmma.matrices.suspicions import stride_users, used_strides
 from ptxmma.model import DescriptorFormat, Form, InstructionSet, Spec, Version, formula
 
