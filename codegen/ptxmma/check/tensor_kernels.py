@@ -43,6 +43,7 @@ class TensorKernels:
         families = self._protocol.families if self._protocol else ()
         entries = [entry for entry in catalog.database.spec.instructions if entry.family in families]
         self._opcodes = tuple((entry.opcode or entry.name).encode() for entry in entries)
+        self._words = {opcode.partition(b".")[0] for opcode in self._opcodes}
         self._loads = tuple((entry.opcode or entry.name).encode() for entry in entries if entry.operation == "tensor-load")
         issued = ((entry.opcode or entry.name).encode() for entry in entries if entry.asynchronous)
         #: Instructions that may write tensor memory.
@@ -51,7 +52,7 @@ class TensorKernels:
     def of_kernel(self, function: Function, bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on a kernel, each with the opcode that it is about."""
         text = function.text
-        if self._protocol is None or not text.startswith(b".entry") or not any(opcode in text for opcode in self._opcodes):
+        if self._protocol is None or not text.startswith(b".entry") or not any(word in text for word in self._words):
             return
         statements = [each for each in function.statements() if each.opcode.startswith(self._opcodes)]
         yield from self._groups(self._protocol, function, statements)
