@@ -8,7 +8,7 @@ import io
 import itertools
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
@@ -137,18 +137,18 @@ class Checker:
         tally = Tally(notes=self._notes)
         self._judge.of_function(function, target, version, tally)
         if tally.instructions and self._protocol is not None and function.whole:
-            tally.add(self._of_flow(function, self._protocol))
+            tally.add(self._of_flow(function, tally.opcodes, self._protocol))
         if tally.instructions and self._tensors is not None and function.whole:
             bits = RegisterBits(function.text)
-            tally.add(self._tensors.of_kernel(function, bits))
-            tally.add(self._tensor_descriptors.of_function(function, bits, target))
+            tally.add(self._tensors.of_kernel(function, tally.opcodes, bits))
+            tally.add(self._tensor_descriptors.of_function(function, tally.opcodes, bits, target))
         if tally.instructions and function.operands:
             tally.add(asm_operands.of_operands(function, [*self._judge.judged(function, target)]))
         remarks = sorted(tally.remarks, key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
         findings = tuple(finding_of(function, remark, opcode, file) for remark, opcode in remarks)
         return Findings(tally.instructions, findings, function.uncovered, tally.hidden)
 
-    def _of_flow(self, function: Function, protocol: async_protocol.Protocol) -> Iterator[tuple[Remark, bytes]]:
+    def _of_flow(self, function: Function, opcodes: Set[bytes], protocol: async_protocol.Protocol) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the order of asynchronous instructions; of a module for debugging, the one that they are not followed."""
         if function.module.debug:
             first = flow.first_issue(function, protocol)
@@ -157,8 +157,9 @@ class Checker:
                 text = "the module is compiled for debugging, where the compiler adds copies of its own: fences and waits are not checked"
                 yield Remark(first, "note", "debug-build", text), first.text
             return
-        yield from proxies.of_kernel(function, protocol)
-        if not any(opcode in function.text for opcode in protocol.opcodes.issues):
+        asynchronous = any(opcode.startswith((*protocol.opcodes.issues,)) for opcode in opcodes)
+        yield from proxies.of_kernel(function, protocol, asynchronous=asynchronous)
+        if not asynchronous:
             return
         outline = Outline(function.text, protocol.opcodes)
         for hazard in flow.hazards(function, outline, protocol):

@@ -34,6 +34,7 @@ class Tally:
 
     Attributes:
         instructions: how many there are.
+        opcodes: theirs, and those of instructions that do not count.
         remarks: each with the opcode that it is about.
         hidden: how many notes are only counted.
     """
@@ -41,6 +42,7 @@ class Tally:
     def __init__(self, *, notes: bool) -> None:
         self._notes = notes
         self.instructions = 0
+        self.opcodes = set[bytes]()
         self.remarks: list[tuple[Remark, bytes]] = []
         self.hidden = 0
 
@@ -99,6 +101,7 @@ class Judge:
                     tally.hidden += len(sound.advised)
             elif statement := function.statement(start):
                 end = statement.end
+                tally.opcodes.add(statement.opcode)
                 if not function.is_meant(statement):
                     continue
                 tally.instructions += 1

@@ -28,13 +28,19 @@ _BULK_IN = re.compile(rb"(?<![\w$%.])cp\.async\.bulk(?:\.\w+)*\.shared::")
 _BULK_OUT = re.compile(rb"(?<![\w$%.])cp(?:\.reduce)?\.async\.bulk(?:\.\w+)*\.global\.shared::[\w.:]*")
 
 
-def of_kernel(function: Function, protocol: Protocol) -> Iterator[tuple[Remark, bytes]]:
-    """The remark that a kernel has no fence between the proxies, with the opcode that it is about."""
+def of_kernel(function: Function, protocol: Protocol, *, asynchronous: bool) -> Iterator[tuple[Remark, bytes]]:
+    """The remark that a kernel has no fence between the proxies, with the opcode that it is about.
+
+    Args:
+        function: the kernel.
+        protocol: of its asynchronous instructions.
+        asynchronous: whether it has such instructions.
+    """
     text, fence = function.text, protocol.memory_fence
-    if not text.startswith(b".entry") or not fence or fence.encode() in text:
-        return
-    if b".async.bulk" not in text and not any(opcode in text for opcode in protocol.opcodes.issues):
+    if not text.startswith(b".entry") or not fence or not (asynchronous or b".async.bulk" in text):
         return  # nothing reads through the async proxy
+    if fence.encode() in text:
+        return
     stored = _STORED.search(text)
     if stored is None or calls_others(text):
         return

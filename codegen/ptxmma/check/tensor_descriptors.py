@@ -7,7 +7,7 @@ product is not known, they are judged by what holds for every product.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog import layouts
@@ -61,9 +61,16 @@ class TensorDescriptors:
         self._product = functools.lru_cache(maxsize=1 << 8)(self._read)
         self._matrix = functools.lru_cache(maxsize=1 << 10)(self._wrong_matrix)
 
-    def of_function(self, function: Function, bits: RegisterBits, target: str) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike."""
-        if not any(opcode in function.text for opcode in self._opcodes):
+    def of_function(self, function: Function, opcodes: Set[bytes], bits: RegisterBits, target: str) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike.
+
+        Args:
+            function: the function.
+            opcodes: of its matrix instructions.
+            bits: of its registers.
+            target: the one that it is for.
+        """
+        if not any(opcode.startswith(self._opcodes) for opcode in opcodes):
             return
         statements = [each for each in function.statements() if each.broken is None and each.opcode.startswith(self._opcodes)]
         reported = set[str]()

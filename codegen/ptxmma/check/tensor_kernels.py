@@ -16,7 +16,7 @@ from ptxmma.ptx.calls import calls_others
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Set
 
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.check.findings import Severity
@@ -43,16 +43,21 @@ class TensorKernels:
         families = self._protocol.families if self._protocol else ()
         entries = [entry for entry in catalog.database.spec.instructions if entry.family in families]
         self._opcodes = tuple((entry.opcode or entry.name).encode() for entry in entries)
-        self._words = {opcode.partition(b".")[0] for opcode in self._opcodes}
         self._loads = tuple((entry.opcode or entry.name).encode() for entry in entries if entry.operation == "tensor-load")
         issued = ((entry.opcode or entry.name).encode() for entry in entries if entry.asynchronous)
         #: Instructions that may write tensor memory.
         self._others = tuple(opcode for opcode in issued if not opcode.startswith(self._loads))
 
-    def of_kernel(self, function: Function, bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on a kernel, each with the opcode that it is about."""
+    def of_kernel(self, function: Function, opcodes: Set[bytes], bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on a kernel, each with the opcode that it is about.
+
+        Args:
+            function: the kernel.
+            opcodes: of its matrix instructions.
+            bits: of its registers.
+        """
         text = function.text
-        if self._protocol is None or not text.startswith(b".entry") or not any(word in text for word in self._words):
+        if self._protocol is None or not text.startswith(b".entry") or not any(opcode.startswith(self._opcodes) for opcode in opcodes):
             return
         statements = [each for each in function.statements() if each.opcode.startswith(self._opcodes)]
         yield from self._groups(self._protocol, function, statements)

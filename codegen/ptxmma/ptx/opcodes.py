@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.model import Spec
 
@@ -27,11 +28,14 @@ class Opcodes:
         whole = first & families
         opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in spec.instructions}
         exact = {opcode for opcode in opcodes if opcode.split(".")[0] not in whole}
-        stems = [_Stem(stem.encode(), stem in exact) for stem in sorted(whole | exact)]
-        endings = {stem.first[-_ENDING:] for stem in stems}
-        cores = [word for word in sorted(endings) if not any(other in word for other in endings - {word})]
-        #: The substrings to search for, "mma" is also part of "wgmma"; what has each of them, and how far before it that begins.
-        self._cores = {core: [(stem.first.rfind(core), stem) for stem in stems if core in stem.first] for core in cores}
+        stems: dict[bytes, list[_Stem]] = {}  # by their first words
+        for text in sorted(whole | exact):
+            stem = _Stem(text.encode(), text in exact)
+            stems.setdefault(stem.first, []).append(stem)
+        endings = {word[-_ENDING:] for word in stems}
+        #: The substrings to search for: "mma" is also part of "wgmma".
+        self._cores = [word for word in sorted(endings) if not any(other in word for other in endings - {word})]
+        self._searches = [_Search(core, {word: alike for word, alike in stems.items() if core in word}) for core in self._cores]
 
     def mentioned(self, text: bytes) -> bool:
         """Whether a text may have an instruction: places() of what is made of it may not be empty."""
@@ -39,18 +43,29 @@ class Opcodes:
 
     def places(self, text: bytes) -> list[int]:
         """The places, ascending, of the words in a text without comments that begin an instruction."""
-        places = []
-        for core, stems in self._cores.items():
-            at = text.find(core)
-            while at >= 0:
-                for back, stem in stems:
-                    start = at - back
-                    if start >= 0 and text.startswith(stem.first, start) and (not start or text[start - 1] not in WORD):
-                        end = stem.end(text, start)
-                        if end and (_follows(text, end, stem.exact) or _slips(text, start, end)):
-                            places.append(start)
-                at = text.find(core, at + len(core))
-        return sorted(places) if len(self._cores) > 1 else places
+        return sorted(place for search in self._searches for place in search.places(text))
+
+
+class _Search:
+    """Searches for the words that have a substring; that is faster than to search for each of them."""
+
+    def __init__(self, core: bytes, stems: Mapping[bytes, Sequence[_Stem]]) -> None:
+        #: How far before the substring each word begins, and the stems that begin with it.
+        self._words = [(word.rfind(core), alike) for word, alike in stems.items()]
+        cuts = ((word, back + len(core)) for word, (back, _) in zip(stems, self._words, strict=True))
+        ends = (rb"(?<=(?<![\w$%.])" + word[:cut] + b")" + word[cut:] for word, cut in cuts)
+        self._pattern = re.compile(core + b"(?:" + b"|".join(end + b"()" for end in ends) + b")")
+
+    def places(self, text: bytes) -> Iterator[int]:
+        """Where a word begins an instruction."""
+        for match in self._pattern.finditer(text):
+            back, stems = self._words[match.lastindex - 1]  # type: ignore[operator]  # one of the words matched
+            start = match.start() - back
+            for stem in stems:
+                end = stem.end(text, start)
+                if end and (_follows(text, end, stem.exact) or _slips(text, start, end)):
+                    yield start
+                    break
 
 
 class _Stem:
