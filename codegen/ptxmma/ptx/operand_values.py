@@ -101,10 +101,10 @@ def elements(operand: Token) -> list[Token]:
 
 def _list(text: bytes, registers: Scopes) -> Value:
     known = registers.known
-    parts = text[1:-1].replace(b", ", b",").split(b",")
+    parts = [*map(bytes.strip, text[1:-1].split(b","))]
     kinds = tuple(map(known.__getitem__, parts))
-    if "" in kinds:  # other blanks, constants
-        return tuple([known[part] or _member(part, registers) for part in map(bytes.strip, parts)])
+    if "" in kinds:  # constants
+        return tuple([known[part] or _member(part, registers) for part in parts])
     return kinds
 
 

@@ -17,7 +17,7 @@ _Verdict = TypeVar("_Verdict")
 #: Numbers of equal length look the same.
 _ZEROS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
 _REGISTER = re.compile(rb"(?<![\w$%.])(%[A-Za-z]+)([0-9]+)(?![\w$%.])")
-_DIGIT = re.compile(rb"[0-9]")
+_DIGITS = re.compile(rb"[0-9]+")
 #: Bytes of the longest statement that is remembered.
 _LONGEST = 1 << 12
 #: Different statements of a function that are remembered at a time.
@@ -31,6 +31,14 @@ class _Numbers(NamedTuple):
     limit: bytes
 
 
+class _Alike(NamedTuple, Generic[_Verdict]):
+    """Statements that are the same but for digits: the numbers of their registers, and their constants."""
+
+    numbers: list[_Numbers]
+    constants: Callable[[bytes], tuple[bytes, ...]] | None  # None where there are none
+    verdicts: dict[tuple[bytes, ...], _Verdict]  # by the constants
+
+
 class Repeated(Generic[_Verdict]):
     """What is known of statements of a function that are written alike, with registers of the same types.
 
@@ -40,15 +48,20 @@ class Repeated(Generic[_Verdict]):
 
     def __init__(self, function: Function) -> None:
         self._text, self._registers = function.text, function.registers
-        self._known: dict[tuple[int, bytes, bytes], tuple[_Verdict, list[_Numbers]]] = {}
+        self._known: dict[tuple[int, bytes, bytes], _Alike[_Verdict]] = {}
+        self._room = _MOST
 
     def find(self, start: int) -> tuple[int, _Verdict] | None:
         """The end of the statement at a place and what is known of it; None if it is new, or anything but a blank precedes it."""
         text = self._text
         end = text.find(b";", start, start + _LONGEST)
         opcode, _, operands = text[start:end].partition(b" ")
-        verdict, numbers = self._known.get((self._registers.visible, opcode, operands.translate(_ZEROS)), (None, []))
-        if verdict is None or end < 0 or not text[max(0, start - BEFORE) : start].rstrip().endswith((b";", b"{", b"}", b":")):
+        alike = self._known.get((self._registers.visible, opcode, operands.translate(_ZEROS)))
+        if alike is None or end < 0 or not text[max(0, start - BEFORE) : start].rstrip().endswith((b";", b"{", b"}", b":")):
+            return None
+        numbers, constants_of, verdicts = alike
+        verdict = verdicts.get(constants_of(operands) if constants_of else ())
+        if verdict is None:
             return None
         for numbers_of, limit in numbers:
             if max(numbers_of(operands)) >= limit:
@@ -57,12 +70,9 @@ class Repeated(Generic[_Verdict]):
 
     def remember(self, statement: Statement, verdict: _Verdict) -> None:
         """Remember what is known of a statement, if that does not depend on the numbers of its registers."""
-        if statement.end - statement.start >= _LONGEST or len(self._known) >= _MOST:
+        if statement.end - statement.start >= _LONGEST or not self._room:
             return
         opcode, _, operands = self._text[statement.start : statement.end].partition(b" ")
-        for part in (operands[operands.rfind(b"}") + 1 :], operands):  # most constants follow the lists
-            if _DIGIT.search(_REGISTER.sub(b"", part)):
-                return  # a constant
         limited: dict[bytes, list[slice]] = {}
         for match in _REGISTER.finditer(operands):
             count = self._registers.numbered(match[1])
@@ -70,6 +80,16 @@ class Repeated(Generic[_Verdict]):
                 return
             if 10 ** len(match[2]) > count:
                 limited.setdefault(b"%0*d" % (len(match[2]), count), []).append(slice(*match.span(2)))
-        # Of a single place, itemgetter() would give no tuple.
-        numbers = [_Numbers(operator.itemgetter(*places, places[0]), limit) for limit, places in limited.items()]
-        self._known[self._registers.visible, opcode, operands.translate(_ZEROS)] = verdict, numbers
+        numbers = [_Numbers(_parts_at(places), limit) for limit, places in limited.items()]
+        others = _REGISTER.sub(lambda register: b" " * len(register[0]), operands)
+        places = [slice(*match.span()) for match in _DIGITS.finditer(others)]
+        constants_of = _parts_at(places) if places else None
+        key = (self._registers.visible, opcode, operands.translate(_ZEROS))
+        alike = self._known.setdefault(key, _Alike(numbers, constants_of, {}))
+        alike.verdicts[constants_of(operands) if constants_of else ()] = verdict
+        self._room -= 1
+
+
+def _parts_at(places: list[slice]) -> Callable[[bytes], tuple[bytes, ...]]:
+    """What takes the parts of a text at some places; of a single one, itemgetter() alone would give no tuple."""
+    return operator.itemgetter(*places, places[0])
