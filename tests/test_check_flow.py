@@ -301,3 +301,16 @@ def test_a_register_of_an_inner_scope_is_another_one() -> None:
 def test_what_precedes_an_access_does_not_hide_it(head: str) -> None:
     body = [_FENCE, _MMA, _COMMIT, f"{head} {_READ}", _WAIT]
     assert [rule for rule, _ in reported(*body)] == [_WAIT_MISSING]
+
+
+@pytest.mark.parametrize(
+    "between", ["ld.shared.v2.u32 { %r2, %r3 }, [%d3];", "{ { add.u32 %r5, %r6, %r7; } }", "{{LABEL: @%p1 bra LABEL;}}"]
+)
+def test_neither_lists_nor_scopes_end_a_function(between: str) -> None:
+    body = [_FENCE, _MMA, _COMMIT, between, "{ .reg .pred %p<4>;", _READ, "}", _WAIT]
+    assert reported(*body) == [(_WAIT_MISSING, _READ)]
+
+
+def test_scopes_without_blanks() -> None:
+    body = [_FENCE, _MMA, _COMMIT, "{add.u32 %r5, %r6, %r7;}", "{.reg .f32 %f<4>;add.f32 %f1, %f2, %f3;}", _WAIT, _READ]
+    assert reported(*body) == []

@@ -29,6 +29,7 @@ class Graph:
         heads = {number for number in self.order if repeating[number]}
         if len(heads) > self._MOST_LOOPS:
             heads.clear()
+        none = frozenset[int]()
         through: dict[int, frozenset[int]] = {}  # the loops that were entered on the way to a block
         shared: dict[frozenset[int], frozenset[int]] = {}
         self.before: dict[int, tuple[list[int], list[int]]] = {}
@@ -36,7 +37,7 @@ class Graph:
             if len(entering[number]) > 1:
                 most = {through[other] for other in entering[number]}
                 entering[number] = [other for other in entering[number] if not any(through[other] < loops for loops in most)]
-            common = functools.reduce(frozenset.__and__, [through[other] for other in entering[number]] or [frozenset[int]()])
+            common = functools.reduce(frozenset.__and__, [through[other] for other in entering[number]]) if entering[number] else none
             passed = common | {number} if number in heads else common
             through[number] = shared.setdefault(passed, passed)
             self.before[number] = entering[number], repeating[number]

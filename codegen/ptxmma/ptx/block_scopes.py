@@ -2,59 +2,101 @@
 
 from __future__ import annotations
 
+import bisect
+import functools
 import re
 from collections.abc import Iterator, Sequence
 
+from ptxmma.ptx.opcodes import BEFORE
+
+#: An opening brace, but not that of a list.
+_OPENS = re.compile(rb"\{(?!\s*[^\s{};:][^{};:]*\})")
+#: A closing brace; most lists end otherwise.
+_CLOSES = re.compile(rb"\}(?<=[\s;{}:]\})")
+_DECLARATION = re.compile(rb"\.reg\b(?:\s*\.\w+(?:\s+\d+)?)*([^;]*)")
 _DECLARED = re.compile(rb"([\w$%]+)(?:<(\d+)>)?")
 #: Registers that an inner scope may declare; of more, it is not followed.
 _MOST_DECLARED = 4096
 
 
 class BlockScopes:
-    """The scopes of a function, by numbers.
+    """The scopes of a function, by numbers: 0 is its body.
 
     Attributes:
-        now: the innermost scope that is open: 0 is the function's body, -1 what follows it.
-        lost: whether a scope declares too many registers.
+        parents: the scope around each; -1 round the body.
+        stop: where the body ends; the end of the text where it does not.
+        renamed: whether names() renamed any register so far.
+        lost: whether the scopes cannot be followed: one is not closed, or one declares too many registers.
+
+    Args:
+        text: of the function.
+        start: where the body begins.
     """
 
-    def __init__(self) -> None:
-        self.now = 0
-        self.lost = False
-        self._parents = [-1]
-        self._own: dict[int, set[bytes]] = {}  # names that an inner scope declares
-
-    def brace(self, brace: bytes) -> None:
-        """Open or close a scope."""
-        if brace == b"{":
-            self._parents.append(self.now)
-            self.now = len(self._parents) - 1
-        else:
-            self.now = self._parents[self.now]
-
-    def declare(self, text: bytes) -> None:
-        """Add what a directive declares, unless its scope is that of the function."""
-        own = self._own.setdefault(self.now, set()) if self.now else set[bytes]()
-        for name, count in _DECLARED.findall(text) if self.now else ():
-            if count and int(count) > _MOST_DECLARED:
-                self.lost = True
+    def __init__(self, text: bytes, start: int) -> None:
+        self.stop = len(text)
+        self.parents = [-1]
+        self._places, self._scopes = [start], [0]  # scopes from places on
+        now = 0
+        closes = {match.start() for match in _CLOSES.finditer(text, start) if _ends_statement(text, match.start())}
+        for place in sorted([*closes, *(match.start() for match in _OPENS.finditer(text, start))]):
+            if place in closes:
+                now = self.parents[now]
+                if now < 0:
+                    self.stop = place
+                    break
             else:
-                own |= {b"%s%d" % (name, number) for number in range(int(count))} if count else {name}
+                self.parents.append(now)
+                now = len(self.parents) - 1
+            self._places.append(place)
+            self._scopes.append(now)
+        self.renamed, self.lost = False, now > 0
+        self._own: dict[int, frozenset[bytes]] = {}  # names that an inner scope declares
+        for match in _DECLARATION.finditer(text, start, self.stop):
+            if scope := self.at(match.start()):
+                names, lost = _names(match[1])
+                self._own[scope] = self._own[scope] | names if scope in self._own else names
+                self.lost |= lost
 
-    def outwards(self, scope: int) -> Iterator[int]:
-        """A scope, and those around it."""
-        while scope >= 0:
-            yield scope
-            scope = self._parents[scope]
+    def at(self, place: int) -> int:
+        """The innermost scope at a place of the body."""
+        return self._scopes[bisect.bisect(self._places, place) - 1]
+
+    def parts(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+        """The parts of a text that lie in one scope each: start, stop, and the scope."""
+        first, last = bisect.bisect(self._places, start), bisect.bisect_left(self._places, stop)
+        for number in range(first, last + 1):
+            end = self._places[number] if number < last else stop
+            yield start, end, self._scopes[number - 1]
+            start = end + 1
 
     def names(self, scope: int, names: Sequence[bytes]) -> Sequence[bytes]:
         """Registers' names, distinct from those of other scopes."""
         while scope > 0:
             own = self._own.get(scope)
             if own is not None and not own.isdisjoint(names):
+                self.renamed = True
                 names = [b"%s in scope %d" % (name, scope) if name in own else name for name in names]
-            scope = self._parents[scope]
+            scope = self.parents[scope]
         return names
+
+
+@functools.lru_cache(maxsize=1 << 8)
+def _names(text: bytes) -> tuple[frozenset[bytes], bool]:
+    """The names that a directive declares, and whether they are too many; compilers repeat those of assembly in blocks of its own."""
+    names = set[bytes]()
+    lost = False
+    for name, count in _DECLARED.findall(text):
+        if count and int(count) > _MOST_DECLARED:
+            lost = True
+        else:
+            names |= {b"%s%d" % (name, number) for number in range(int(count))} if count else {name}
+    return frozenset(names), lost
+
+
+def _ends_statement(text: bytes, place: int) -> bool:
+    """Whether nothing but blanks lies between a place and the end of a statement before it, or many blanks."""
+    return text[max(0, place - BEFORE) : place].rstrip()[-1:] in b";{}:"
 
 
 def plain(name: bytes) -> bytes:

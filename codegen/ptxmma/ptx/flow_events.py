@@ -13,7 +13,7 @@ from ptxmma.ptx.block_scopes import BlockScopes
 NAME = rb"[\w$%]+"
 words_of = re.compile(NAME).findall
 #: An instruction: its predicate, and its opcode.
-INSTRUCTION = re.compile(rb"\s*(@!?\s*" + NAME + rb"\s+)?([a-z][\w.:]*)\s*")
+_INSTRUCTION = re.compile(rb"\s*(@!?\s*" + NAME + rb"\s+)?([a-z][\w.:]*)\s*")
 OPERAND = re.compile(rb"\{[^{}]*\}|[^,{}]+")
 #: Blanks for everything between words.
 _SEPARATED = bytes(byte if chr(byte).isalnum() or byte in b"_$%" or byte >= 0x80 else 0x20 for byte in range(256))
@@ -68,21 +68,25 @@ class Stretch:
     Args:
         text: of the function.
         start, stop: its place.
-        scopes: of the function; it lies in the one that is open now.
+        scopes: of the function.
     """
 
     kind = "stretch"
 
     def __init__(self, text: bytes, start: int, stop: int, scopes: BlockScopes) -> None:
-        self._text, self._start, self._stop = text, start, stop
-        self._scopes, self._scope = scopes, scopes.now
+        self._text, self._start, self._stop, self._scopes = text, start, stop, scopes
         self.leads = False
 
     @functools.cached_property
     def names(self) -> set[bytes]:
-        """All words in it, registers as events name them."""
-        words = self._text[self._start : self._stop].translate(_SEPARATED).split()
-        return {*self._scopes.names(self._scope, words)}
+        """All words in it, registers as events name them, and perhaps others of the same names if no event names one of an inner scope."""
+        if not self._scopes.renamed:
+            return {*self._words(self._start, self._stop)}
+        parts = self._scopes.parts(self._start, self._stop)
+        return {name for start, stop, scope in parts for name in self._scopes.names(scope, self._words(start, stop))}
+
+    def _words(self, start: int, stop: int) -> list[bytes]:
+        return self._text[start:stop].translate(_SEPARATED).split()
 
     def events(self, followed: set[bytes]) -> Iterator[Event]:
         """The statements that access some registers.
@@ -90,16 +94,16 @@ class Stretch:
         Args:
             followed: the registers, as they are written; more may be added after each event.
         """
-        place = self._start
-        for chunk in self._text[self._start : self._stop].split(b";"):
-            if not followed.isdisjoint(words_of(chunk)):
-                match = INSTRUCTION.match(chunk, _LOCATED.match(chunk).end())  # type: ignore[union-attr]  # it matches everywhere
-                if match:
-                    yield from self._access(chunk[match.end() :], place, match, followed)
-            place += len(chunk) + 1
+        for place, stop, scope in self._scopes.parts(self._start, self._stop):
+            for chunk in self._text[place:stop].split(b";"):
+                if not followed.isdisjoint(words_of(chunk)):
+                    match = _INSTRUCTION.match(chunk, _LOCATED.match(chunk).end())  # type: ignore[union-attr]  # it matches everywhere
+                    if match:
+                        yield from self._access(chunk[match.end() :], place, scope, match, followed)
+                place += len(chunk) + 1
 
-    def _access(self, operands: bytes, start: int, match: re.Match[bytes], followed: set[bytes]) -> Iterator[Event]:
-        names = functools.partial(self._scopes.names, self._scope)
+    def _access(self, operands: bytes, start: int, scope: int, match: re.Match[bytes], followed: set[bytes]) -> Iterator[Event]:
+        names = functools.partial(self._scopes.names, scope)
         offset, predicated = start + match.end(), match[1] is not None
         copy = _COPY.fullmatch(operands) if match[2].startswith(b"mov.") else None
         sources = _registers(copy[2]) if copy else []
