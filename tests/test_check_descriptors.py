@@ -97,6 +97,8 @@ def test_strides_of_a_matrix_whose_start_is_unknown(made: str) -> None:
         ["or.b64 %rd1, %rd1, 0x4000000000010040;"],
         ["cvt.u64.s32 %rd2, %r5;", "or.b64 %rd1, %rd2, 0x4000000000010040;"],
         ["cvt.u64.u32 %rd2, %r5;", "add.s64 %rd1, %rd2, 0x4000007F00010040;"],  # the sum may carry
+        ["or.b64 %rd1, 0x4000000000010040;"],  # an operand is missing
+        ["shl.b64 %rd1, 0x4000000000010040, 0, 0;"],
     ],
 )
 def test_where_too_little_is_known(body: list[str]) -> None:

@@ -21,7 +21,6 @@ _COMPUTED = [
     re.compile(b"(" + opcode + rb"(?:16|32|64))" + _REST)
     for opcode in (rb"mov\.[bus]", rb"or\.b", rb"and\.b", rb"add\.[us]", rb"shl\.b", rb"shr\.[bu]", rb"bfi\.b", rb"cvt\.u\d\d\.u")
 ]
-_OPERAND = re.compile(rb"\{[^{}]*\}|[^,{}\s][^,{}]*")
 _WORDS = re.compile(rb"[\w$%]+")
 _OPCODE = re.compile(rb"((?:mov|or|and|add|shl|bfi)(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u))\.[bus](16|32|64)")
 _Doubt = TypeVar("_Doubt")
@@ -42,6 +41,8 @@ class Bits(NamedTuple):
 
     def within(self, width: int) -> Bits:
         """The lowest bits of it, the others 0."""
+        if not (self.value | self.unknown) >> width:
+            return self
         mask = (1 << width) - 1
         return Bits(self.value & mask, self.unknown & mask)
 
@@ -85,43 +86,48 @@ class KnownBits:
     """
 
     def __init__(self, text: bytes, *, guess: bool = False) -> None:
-        self._writes: dict[bytes, list[tuple[bytes, int, int, bytes]]] = {}
-        for opcode, target, rest in itertools.chain.from_iterable(each.findall(text) for each in (_COMPUTED if guess else [_WRITES])):
-            names = _WORDS.findall(target)
-            for place, name in enumerate(names):
-                self._writes.setdefault(name, []).append((opcode, place, len(names), rest))
+        self._writes: dict[bytes, list[tuple[bytes, bytes, bytes]]] = {}
+        for write in itertools.chain.from_iterable(each.findall(text) for each in (_COMPUTED if guess else [_WRITES])):
+            target = write[1]
+            for name in (target,) if target.isalnum() or target[1:].isalnum() else _WORDS.findall(target):
+                if name in self._writes:
+                    self._writes[name].append(write)
+                else:
+                    self._writes[name] = [write]
         self._known: dict[bytes, Bits] = {}
         self._depth = 0
 
     def of(self, operand: bytes) -> Bits:
         """The 64 bits of a register or a constant, of a narrower register with zeros above."""
-        number = literals.integer(operand)
-        if number is not None:
-            return Bits(number).within(64)
         known = self._known.get(operand)
         if known is None:
+            number = literals.integer(operand)
+            if number is not None:
+                return self._known.setdefault(operand, Bits(number).within(64))
             self._known[operand] = _UNKNOWN  # for those that it is made of, if it is one of them
             writes = self._writes.get(operand, ())
             if writes and self._depth < _DEEPEST:
                 self._depth += 1
-                known = functools.reduce(Bits.either, [self._written(*write) for write in writes])
+                known = functools.reduce(Bits.either, [self._written(operand, *write) for write in writes])
                 self._depth -= 1
             self._known[operand] = known = known or _UNKNOWN
         return known
 
-    def _written(self, opcode: bytes, place: int, count: int, rest: bytes) -> Bits:
+    def _written(self, name: bytes, opcode: bytes, target: bytes, rest: bytes) -> Bits:
         """What an instruction writes into one of the registers of its first operand."""
-        match = _OPCODE.fullmatch(opcode)
-        if match is None:
+        what, width, converted = _operation(opcode)
+        if not what:
             return _UNKNOWN
-        operands, width = [operand.strip() for operand in _OPERAND.findall(rest)], int(match[3])
-        if match[2]:
-            return self.of(operands[0]).within(width).within(int(match[2]))
-        if match[1] == b"mov":
-            part = width // count
-            return self._packed(operands[0], width).shifted(-place * part).within(part)
-        made = _MADE[match[1]](*[self.of(operand).within(width) for operand in operands])
-        return made.within(width)
+        if converted:
+            return self.of(rest.strip()).within(width).within(converted)
+        if what == b"mov":
+            names = _WORDS.findall(target)
+            part = width // len(names)
+            return self._packed(rest.strip(), width).shifted(-names.index(name) * part).within(part)
+        operands = rest.split(b",")
+        if len(operands) != _OPERANDS.get(what, 2):
+            return _UNKNOWN
+        return _MADE[what](*[self.of(operand.strip()).within(width) for operand in operands]).within(width)
 
     def _packed(self, operand: bytes, width: int) -> Bits:
         """A register, a constant, or a list that is joined, the lowest first."""
@@ -159,6 +165,13 @@ class RegisterBits:
             yield from about(self._known)
 
 
+@functools.lru_cache(maxsize=1 << 8)
+def _operation(opcode: bytes) -> tuple[bytes, int, int]:
+    """What an instruction does, on how many bits, and into how many it converts them; empty where its result is unknown."""
+    match = _OPCODE.fullmatch(opcode)
+    return (match[1], int(match[3]), int(match[2] or 0)) if match else (b"", 0, 0)
+
+
 def _shifted(number: Bits, places: Bits, sign: int) -> Bits:
     return _UNKNOWN if places.unknown else number.shifted(sign * min(places.value, 64))
 
@@ -170,6 +183,8 @@ def _inserted(field: Bits, number: Bits, first: Bits, length: Bits) -> Bits:
     return field.within(count).shifted(place) | (number & Bits(~((1 << count) - 1 << place)).within(64))
 
 
+#: How many operands instructions have beside the result, where that are not two.
+_OPERANDS = {b"bfi": 4}
 #: What instructions make of their operands.
 _MADE: dict[bytes, Callable[..., Bits]] = {
     b"or": Bits.__or__,
