@@ -41,13 +41,15 @@ def _innermost(outline: Outline) -> list[tuple[int, int, Issue]]:
     labels: dict[bytes, list[int]] = {}
     for name, place in outline.labels:
         labels.setdefault(name, []).append(place)
+    offsets = [issue.offset for issue in issues]
     loops: list[tuple[int, int, Issue]] = []
     for name, stop in outline.branches:
-        start = max((place for place in labels.get(name, ()) if place < stop), default=-1)
-        number = bisect.bisect_left(issues, start, key=lambda issue: issue.offset)
-        inside = start >= 0 and number < len(issues) and issues[number].offset < stop
-        if inside and not any(start <= other for other, _, _ in loops):
-            loops.append((start, stop, issues[number]))
+        places = labels.get(name, [])
+        before = bisect.bisect_left(places, stop)
+        number = bisect.bisect_left(offsets, places[before - 1]) if before else len(issues)
+        inside = number < len(issues) and offsets[number] < stop
+        if inside and not any(places[before - 1] <= other for other, _, _ in loops):
+            loops.append((places[before - 1], stop, issues[number]))
     return loops
 
 

@@ -145,7 +145,7 @@ class Outline:
                 for label in words_of(operands)[-1:]:
                     if opcode.startswith(b"bra"):
                         self.branches.append((label, end))
-                    block.branches += [(scope, name) for name in (self._lists and self._looked_up(self._lists, scope, label)) or [label]]
+                    block.branches += [(scope, name) for name in self._looked_up(self._lists, scope, label) or [label]]
                 self._branches += len(block.branches)
             block.falls = predicated
             self._blocks.append(_Block())

@@ -57,7 +57,7 @@ class Repeated(Generic[_Verdict]):
         end = text.find(b";", start, start + _LONGEST)
         opcode, _, operands = text[start:end].partition(b" ")
         alike = self._known.get((self._registers.visible, opcode, operands.translate(_ZEROS)))
-        if alike is None or end < 0 or not text[max(0, start - BEFORE) : start].rstrip().endswith((b";", b"{", b"}", b":")):
+        if alike is None or end < 0 or text[max(0, start - BEFORE) : start].rstrip()[-1:] not in b";{}:":
             return None
         numbers, constants_of, verdicts = alike
         verdict = verdicts.get(constants_of(operands) if constants_of else ())
@@ -74,8 +74,9 @@ class Repeated(Generic[_Verdict]):
             return
         opcode, _, operands = self._text[statement.start : statement.end].partition(b" ")
         limited: dict[bytes, list[slice]] = {}
+        counts = {stem: self._registers.numbered(stem) for stem in {stem for stem, _ in _REGISTER.findall(operands)}}
         for match in _REGISTER.finditer(operands):
-            count = self._registers.numbered(match[1])
+            count = counts[match[1]]
             if not count:
                 return
             if 10 ** len(match[2]) > count:
