@@ -9305,7 +9305,7 @@ INSERT INTO sightings VALUES
 (1564,'tcgen05-dealloc-constant',2,'ptxas 12.8 to 13.5','sm_100a','','','tcgen05.dealloc.cta_group::1.sync.aligned.b32 4294967296 b32','','accepted','refuses'),
 (1565,'tcgen05-dealloc-columns',0,'ptxas 12.8 to 13.1','sm_100a','','','tcgen05.dealloc.cta_group::1.sync.aligned.b32 b32 96','','accepted','refuses'),
 (1566,'tcgen05-dealloc-columns',1,'ptxas 12.8 to 13.1','sm_100a','','','tcgen05.dealloc.cta_group::1.sync.aligned.b32 b32 1024','','accepted','refuses'),
-(1567,'tcgen05-dealloc-columns',2,'ptxas 13.2 to 13.5','sm_100a','','','tcgen05.dealloc.cta_group::1.sync.aligned.b32 b32 96','','value must be power of 2','refuses'),
+(1567,'tcgen05-dealloc-columns',2,'ptxas 13.2 to 13.5','sm_100a','','','tcgen05.dealloc.cta_group::1.sync.aligned.b32 b32 96','','Argument 1 of ''tcgen05.dealloc'' instruction: value must be power of 2','refuses'),
 (1568,'tcgen05-exclusive-columns',0,'ptxas 13.4 to 13.5','sm_100a','','','tcgen05.alloc.exclusive.cta_group::1.sync.aligned.b32 [b64] 608','','accepted','refuses'),
 (1569,'tcgen05-exclusive-columns',1,'ptxas 13.4 to 13.5','sm_100a','','','tcgen05.alloc.exclusive.cta_group::1.sync.aligned.b32 [b64] -32','','accepted','refuses'),
 (1570,'tcgen05-exclusive-columns',2,'ptxas 13.4 to 13.5','sm_100a','','','tcgen05.dealloc.exclusive.cta_group::1.sync.aligned.b32 b32 2147483648','','accepted','refuses'),
