@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
+
+from click.testing import CliRunner
+
+from ptxmma.cli import main
 
 _RST = re.compile(r"^\.\. code-block:: console\n\n((?:   .*\n|\n)+)", re.M)
+#: A command that is the same without a shell; the help text has the width of the terminal.
+_PLAIN = re.compile(r"ptxmma (?!.*--help)[^|&;<>()$`\\*?\[\]#~{}!\n]+")
 _MARKDOWN = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
 
 
@@ -36,12 +44,28 @@ def surroundings(folder: Path) -> dict[str, str]:
 
 
 def printed(command: str, folder: Path, **environment: str) -> str:
-    """The output of a command in a folder."""
+    """The output of a command in a folder, of ``ptxmma`` alone without a process of its own."""
     environment |= surroundings(folder)
+    if _PLAIN.fullmatch(command):
+        return _stripped(_answered(command, folder, environment))
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
-    return "\n".join(line.rstrip() for line in done.stdout.strip("\n").split("\n"))
+    return _stripped(done.stdout)
+
+
+def _answered(command: str, folder: Path, environment: dict[str, str]) -> str:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        with mock.patch.dict(os.environ, environment, clear=True):
+            return CliRunner().invoke(main, shlex.split(command)[1:], prog_name="ptxmma").output
+    finally:
+        os.chdir(before)
+
+
+def _stripped(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip("\n").split("\n"))
 
 
 def is_shown(text: str, shown: str) -> bool:
