@@ -60,7 +60,7 @@ _ATTENTION = {"HGMMA": 3 * 8 + 3 * 11, "STSM": 8}
 
 def _compile(nvcc: str, source: Path, out: Path, *options: str) -> str:
     """What the compiler and the assembler say about a source; for ``sm_90a`` if no option says otherwise."""
-    target = () if any(option.startswith("-arch") for option in options) else _SM_90A
+    target = () if any(option.startswith(("-arch", "-gencode")) for option in options) else _SM_90A
     command = [nvcc, "-std=c++17", "-O3", f"-I{paths.INCLUDE}", f"-I{_EXAMPLES}", *target, *options, str(source), "-o", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -93,16 +93,16 @@ def test_the_machine_code_of_a_tile(nvcc: str, example: str, target: str, expect
     assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0
 
 
-def _code(built: Path, kernel: str) -> dict[str, str]:
+def _code(built: Path, kernel: str, *options: str) -> dict[str, str]:
     """The machine code of each kernel of this name, by its template arguments."""
-    code = subprocess.run(["cuobjdump", "-sass", str(built)], capture_output=True, text=True, check=True).stdout
+    code = subprocess.run(["cuobjdump", "-sass", *options, str(built)], capture_output=True, text=True, check=True).stdout
     code = subprocess.run(["c++filt"], input=code, capture_output=True, text=True, check=True).stdout
     return dict(re.findall(rf"Function : void {kernel}<(.*?>) ?>\((.*?)(?=Function : |\Z)", code, re.DOTALL))
 
 
-def _bodies(built: Path, kernel: str) -> dict[str, Counter[str]]:
+def _bodies(built: Path, kernel: str, *options: str) -> dict[str, Counter[str]]:
     """The machine instructions of each kernel of this name, by its template arguments."""
-    return {arguments: _counted(body) for arguments, body in _code(built, kernel).items()}
+    return {arguments: _counted(body) for arguments, body in _code(built, kernel, *options).items()}
 
 
 @pytest.mark.nvcc
@@ -134,9 +134,9 @@ def test_the_machine_code_of_the_gemm(nvcc: str, tmp_path: Path) -> None:
         name = f"gemm_sm90::Gemm<{operands}, ptxmma::{result}, {'true' if together else 'false'}>"
         names[name] = expected
         lines.append(f"auto get{len(names)}() {{ return kernel<{name}>; }}")
-    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.o"
+    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
     source.write_text("\n".join(lines), encoding="utf-8")
-    said = _compile(nvcc, source, built, "-c", "-Xptxas=-v")
+    said = _compile(nvcc, source, built, "-cubin", "-Xptxas=-v")
     assert "C75" not in said
     assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(_GEMMS)
     bodies = _code(built, "gemm_sm90::kernel")
@@ -162,9 +162,9 @@ def test_the_machine_code_of_the_sparse_gemm(nvcc: str, tmp_path: Path) -> None:
         name = f"gemm_sm90::Gemm<{operands}, ptxmma::{result}, {'true' if together else 'false'}>"
         names[name] = expected
         lines.append(f"auto get{len(names)}() {{ return kernel<{name}>; }}")
-    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.o"
+    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
     source.write_text("\n".join(lines), encoding="utf-8")
-    said = _compile(nvcc, source, built, "-c", "-Xptxas=-v")
+    said = _compile(nvcc, source, built, "-cubin", "-Xptxas=-v")
     assert "C75" not in said
     assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(names)
     bodies = _code(built, "gemm_sm90::kernel")
@@ -198,8 +198,9 @@ def _readers_of_metadata(body: str, loads: int) -> dict[str, int]:
 
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("disassembler")
-@pytest.mark.parametrize("target", ["80", "86", "100", "120"])
-def test_the_machine_code_of_the_gemm_from_ampere_on(nvcc: str, target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("targets", [("80", "86"), ("100", "120")], ids=" and ".join)
+def test_the_machine_code_of_the_gemm_from_ampere_on(nvcc: str, targets: tuple[str, ...], tmp_path: Path) -> None:
+    """Of the PTX for the first target, on each of them."""
     names = {}
     lines = ['#include "gemm_sm80.cuh"']
     for (element, result, major_a, major_b, sparse), expected in _MMAS.items():
@@ -207,15 +208,17 @@ def test_the_machine_code_of_the_gemm_from_ampere_on(nvcc: str, target: str, tmp
         name = f"gemm_sm80::Gemm<ptxmma::{element}, ptxmma::{result}, {majors}, {str(sparse).lower()}>"
         names[name] = expected
         lines.append(f"auto get{len(names)}() {{ return gemm_sm80::kernel<{name}>; }}")
-    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
+    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.fatbin"
     source.write_text("\n".join(lines), encoding="utf-8")
-    said = _compile(nvcc, source, built, f"-arch=sm_{target}", "-cubin", "-Xptxas=-v")
-    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(_MMAS)
-    bodies = _bodies(built, "gemm_sm80::kernel")
-    assert bodies.keys() == names.keys()
-    for name, expected in names.items():
-        assert {instruction: bodies[name][instruction] for instruction in expected} == expected, name
-        assert bodies[name]["LDL"] == bodies[name]["STL"] == 0, name
+    codes = ",".join(f"sm_{target}" for target in targets)
+    said = _compile(nvcc, source, built, "-gencode", f"arch=compute_{targets[0]},code=[{codes}]", "-fatbin", "-Xptxas=-v")
+    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(targets) * len(_MMAS)
+    for target in targets:
+        bodies = _bodies(built, "gemm_sm80::kernel", "-arch", f"sm_{target}")
+        assert bodies.keys() == names.keys()
+        for name, expected in names.items():
+            assert {instruction: bodies[name][instruction] for instruction in expected} == expected, (target, name)
+            assert bodies[name]["LDL"] == bodies[name]["STL"] == 0, (target, name)
 
 
 @pytest.mark.nvcc
