@@ -269,9 +269,8 @@ def test_a_layout_has_its_evidence(catalog: Catalog) -> None:
 
 
 def test_a_spec_without_evidence_has_none(tmp_path: Path) -> None:
-    spec = tmp_path / "spec"
-    shutil.copytree(paths.SPEC, spec, ignore=shutil.ignore_patterns("evidence"))
-    assert pipeline.read(spec).find(_WGMMA).evidence == evidence.Evidence()
+    spec = shutil.copytree(Path(__file__).parent / "toy", tmp_path / "spec", ignore=shutil.ignore_patterns("evidence"))
+    assert pipeline.read(spec).find(_TOY).evidence == evidence.Evidence()
 
 
 def test_the_sql_has_it_too(tmp_path: Path) -> None:
