@@ -102,6 +102,7 @@ def test_the_target_decides() -> None:
 _MADE = {
     "in parts": ["mov.b16 %rs1, {low};", "mov.b16 %rs2, {high};", "mov.b32 %r1, {{%rs1, %rs2}};"],
     "upper half": ["mov.b64 %rd5, {wide};", "shr.u64 %rd6, %rd5, 32;", "cvt.u32.u64 %r1, %rd6;"],
+    "one of two": ["selp.b32 %r1, {whole}, {negated}, %p1;"],
     "unpacked": ["mov.b64 %rd5, {wide};", "mov.b64 {{%r9, %r1}}, %rd5;"],
     "with a selector": ["and.b32 %r9, %r10, 3;", "or.b32 %r1, %r9, {whole};"],
     "extended": ["mov.b16 %rs1, {high};", "cvt.u32.u16 %r9, %rs1;", "shl.b32 %r10, %r9, 16;", "or.b32 %r1, %r10, {low};"],
@@ -113,7 +114,7 @@ def test_constants_are_followed(made: str) -> None:
     line = _F16.replace("mma.", "mma.sp.").replace("%r1,", "[%r3], %r1,")
     for n, said in ((256, False), (264, True)):
         bits = instruction_descriptor("f16", m=128, n=n, sparse=1, **_BF16)
-        known = {"low": bits & 0xFFFF, "high": bits >> 16, "wide": bits << 32, "whole": bits}
+        known = {"low": bits & 0xFFFF, "high": bits >> 16, "wide": bits << 32, "whole": bits, "negated": bits | 1 << 13}
         assert bool(reported(*[text.format(**known) for text in _MADE[made]], line)) == said
 
 

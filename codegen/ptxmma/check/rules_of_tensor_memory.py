@@ -70,7 +70,7 @@ RULES: Mapping[str, Rule] = {
     "unwaited-tensor-load": Rule(
         "A kernel waits for its loads from tensor memory.",
         "tcgen05.ld is asynchronous. Reading a loaded register waits for that register alone. A product or a store behind it may change "
-        "the cells before the load has read them. Where the kernel only frees its memory behind its loads, the finding is a note.",
+        "the cells before the load has read them. Where neither follows the loads, the finding is a note.",
         "Write tcgen05.wait::ld.sync.aligned behind the last load, before the registers are used.",
         _kernel(_LOAD, _MMA),
         _kernel(_LOAD, _WAIT, _MMA),

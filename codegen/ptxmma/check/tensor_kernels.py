@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ptxmma.ptx.known_bits import RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
-#: An arrival that lets others go on, and not one that waits for bytes itself.
-_ARRIVAL = re.compile(rb"(?<![\w$%.])mbarrier\.arrive(?!\.expect_tx)\b")
 _BARRIER_WAIT = re.compile(rb"(?<![\w$%.])mbarrier\.(?:try|test)_wait\b")
 #: The steps of the protocol of tensor memory, by the roles that the spec gives them.
 _ALLOCATE, _FREE, _COMMIT, _FENCE, _WAIT = "allocate", "free", "commit", "fence-after", "wait-loads"
@@ -68,18 +66,16 @@ class TensorKernels:
         if allocated is not None and _FREE in self._steps:
             yield from tensor_allocations.of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], self._steps[_FREE], statements)
         loaded = self._first(self._loads, statements)
-        severity: Severity = "warning" if loaded is not None and self._goes_on(text, loaded, statements) else "note"
+        later = (
+            [] if loaded is None else [each for each in statements if each.start > loaded.start and each.opcode.startswith(self._others)]
+        )
+        severity: Severity = "warning" if later else "note"
         yield from self._lacking(_WAIT, loaded, text, "unwaited-tensor-load", "nothing says when its loads are complete", severity)
         committed, wait = self._first(self._opcode(_COMMIT), statements), _BARRIER_WAIT.search(text)
         if committed is not None and wait is not None:
             result = self._first(self._loads, [each for each in statements if each.start > wait.start()])
             reason = "it loads a result after it has waited for an mbarrier, and the load may come first"
             yield from self._lacking(_FENCE, result, text, "missing-thread-fence", reason, severity="note")
-
-    def _goes_on(self, text: bytes, loaded: Statement, statements: list[Statement]) -> bool:
-        """Whether something behind a load may change its cells, or may let another thread do so."""
-        later = any(each.start > loaded.start and each.opcode.startswith(self._others) for each in statements)
-        return later or _ARRIVAL.search(text, loaded.end) is not None
 
     def _opcode(self, role: str) -> tuple[bytes, ...]:
         return (self._steps[role].instruction.encode(),) if role in self._steps else ()

@@ -19,10 +19,20 @@ _REST = rb"\s+(\{[^{};]*\}|[\w$%|]+)\s*,([^;]*)"
 #: The instructions whose results are known, one by one: a search for what begins with a word is fast.
 _COMPUTED = [
     re.compile(b"(" + opcode + rb"(?:16|32|64))" + _REST)
-    for opcode in (rb"mov\.[bus]", rb"or\.b", rb"and\.b", rb"add\.[us]", rb"shl\.b", rb"shr\.[bu]", rb"bfi\.b", rb"cvt\.u\d\d\.u")
+    for opcode in (
+        rb"mov\.[bus]",
+        rb"or\.b",
+        rb"and\.b",
+        rb"add\.[us]",
+        rb"shl\.b",
+        rb"shr\.[bu]",
+        rb"bfi\.b",
+        rb"selp\.[bsu]",
+        rb"cvt\.u\d\d\.u",
+    )
 ]
 _WORDS = re.compile(rb"[\w$%]+")
-_OPCODE = re.compile(rb"((?:mov|or|and|add|shl|bfi)(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u))\.[bus](16|32|64)")
+_OPCODE = re.compile(rb"((?:mov|or|and|add|shl|bfi|selp)(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u))\.[bus](16|32|64)")
 _Doubt = TypeVar("_Doubt")
 #: Instructions between a register and the constants that it is made of: of more, nothing is known.
 _DEEPEST = 64
@@ -193,4 +203,5 @@ _MADE: dict[bytes, Callable[..., Bits]] = {
     b"shl": functools.partial(_shifted, sign=1),
     b"shr": functools.partial(_shifted, sign=-1),
     b"bfi": _inserted,
+    b"selp": lambda one, other, _: one.either(other),
 }
