@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ptxmma.catalog import listing
+from ptxmma.catalog import listing, resolution
 from ptxmma.catalog.instructions import Catalog, instructions
 from ptxmma.catalog.target_names import target_named
 from ptxmma.cli import main
@@ -82,13 +82,20 @@ def test_types_that_a_descriptor_chooses(catalog: Catalog) -> None:
     assert all("mxf4nvf4" in each for each in scales)
 
 
-def test_shapes_that_a_descriptor_chooses_are_asked_of_show() -> None:
-    opcode = "tcgen05.mma.cta_group::1.kind::f16"
-    for shape in ("m64n64k16", "m128n256k16"):  # of another family, and of none
-        result = _invoke("--family", "tcgen05.mma", "--shape", shape, "--type", "bf16")
-        assert f"{opcode} does not state its shape: ask ptxmma show {opcode} --m 128 --n 256 --atype TYPE" in result.output
-        assert "does not state" not in _invoke("--family", "mma", "--shape", shape).output
-    assert "does not state" not in _invoke("--family", "tcgen", "--shape", "m64n64k16").output
+@pytest.mark.parametrize("shape", ["m64n64k16", "m128n256k16", "m256n32k96", "m128nNk8", "m32n24k16"])
+def test_shapes_that_a_descriptor_chooses_count(catalog: Catalog, shape: str) -> None:
+    spec, (m, n, k) = catalog.database.spec, re.findall(r"[0-9]+|N", shape)
+    sizes = {(int(m), int(k), *([] if n == "N" else [int(n)]))}
+    legal = set()
+    for opcode in instructions(family="tcgen05.mma"):
+        products = (each.sizes for each in resolution.every(spec, opcode.variant))
+        if any((size["m"], size["k"], *([] if n == "N" else [size["n"]])) in sizes for size in products):
+            legal.add(opcode.canonical)
+    if legal:
+        assert {each.canonical for each in instructions(family="tcgen05.mma", shape=shape)} == legal
+        assert set(_spellings(_list("--family", "tcgen05.mma", "--shape", shape))) == legal
+    else:
+        assert f"unknown shape '{shape}'" in _invoke("--shape", shape).output
 
 
 def test_formats_in_memory_are_types() -> None:

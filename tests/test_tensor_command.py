@@ -37,6 +37,21 @@ def test_what_lies_in_a_cell() -> None:
     assert answer == {"row": 37, "col": 200, "lane": 69, "column": 200, "bit": 0, "cta": 0}
 
 
+def test_places_and_cells_of_an_operand_at_an_address() -> None:
+    (answer,) = json.loads(layout("--row", "37", "--col", "200", "--base", "0x100040", "--json"))
+    assert answer == {"row": 37, "col": 200, "cta": 0, "lane": 85, "column": 264, "bit": 0, "address": "0x550108"}
+    (answer,) = json.loads(layout("--lane", "85", "--column", "264", "--base", "0x100040", "--json"))
+    assert (answer["row"], answer["col"]) == (37, 200)
+    assert "allowed: lane 0 or 16; column 0..320 on sm_107f, 0..256" in layout("--row", "0", "--col", "0", "--base", "0x50040", code=2)
+    assert "nothing of D of M = 64" in layout("--lane", "85", "--column", "3", "--base", "0x100040", code=2)
+
+
+def test_the_help_names_the_options_of_operands() -> None:
+    text = ask("layout", "--help")
+    for option in ("--row", "--col", "--block", "--copy", "--scale-id", "--selector", "--column", "--base"):
+        assert option in text.partition("Options that depend on the operand:")[2], option
+
+
 def test_blocks_hold_every_element_once() -> None:
     rows = list(csv.DictReader(io.StringIO(layout("--format", "csv"))))
     d = ptxmma.instruction(_OPCODE, m=64, n=256, dtype="f32", atype="bf16", btype="bf16").operand("d-tmem")

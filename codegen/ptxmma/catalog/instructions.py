@@ -198,8 +198,8 @@ def instructions(
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
     one.  A target may have the name of a GPU: see :func:`ptxmma.catalog.target_names.target_named`.  ``family`` names a page of the
     reference: ``mma.sp``.  ``atype`` is the type of A, ``element`` that of any operand; ``fp8``, ``fp4``, ``int8`` … name all
-    types of that many bits.  A type that a descriptor may choose, as for ``tcgen05.mma``, counts.  ``shape`` is ``m16n8k16``, or
-    ``m64nNk16`` for every N.  ``documented`` selects those that the manual has, or lacks.  ``pattern`` is a part of the spelling, in
+    types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.  A type or a shape that a descriptor may choose, as
+    for ``tcgen05.mma``, counts.  ``documented`` selects those that the manual has, or lacks.  ``pattern`` is a part of the spelling, in
     which ``*`` is anything: ``"m16n8k*.e4m3"``.
 
     Raises:
@@ -212,7 +212,7 @@ def instructions(
     _known("ptx", ptx, (entry.version for entry in spec.isa_versions))
     _known("atype", atype, (entry.name for entry in spec.types.elements))
     elements = None if element is None else types_named(spec, element)
-    if shape is not None:
+    if shape is not None and not any(_has_shape(entry, shape) for entry in in_database.all()):
         _known("shape", shape, (text for entry in in_database.all() for text in _shapes(entry)))
     passing = _passing(in_database, family, target, ptx, atype, elements, shape, sparse)
     part = re.compile(".*".join(map(re.escape, (pattern or "").split("*"))))
@@ -221,9 +221,12 @@ def instructions(
 
 def _shapes(instruction: Instruction) -> tuple[str, ...]:
     """The names of an instruction's shape, the one for every N last."""
-    if instruction.shape is None:
-        return ()
-    return instruction.variant.shape, instruction.variant.shape_label
+    return () if instruction.shape is None else (instruction.variant.shape, instruction.variant.shape_label)
+
+
+def _has_shape(instruction: Instruction, shape: str) -> bool:
+    """Whether it states a shape, or a descriptor may choose it."""
+    return shape in _shapes(instruction) or resolution.has_shape(instruction.database.spec, instruction.variant, shape)
 
 
 def _types_of_a(instruction: Instruction) -> Collection[str]:
@@ -253,7 +256,7 @@ def _passing(
             continue
         if elements is not None and _types(instruction).isdisjoint(elements):
             continue
-        if shape is not None and shape not in _shapes(instruction):
+        if shape is not None and not _has_shape(instruction, shape):
             continue
         if target is not None or ptx is not None:
             accepted = instruction.accepted_by()

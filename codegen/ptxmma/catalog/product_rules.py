@@ -213,6 +213,18 @@ def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iter
                     yield _choice(values, depth, None, "")
 
 
+def has_sizes(rules: TensorProducts, facts: Facts, m: int | None, n: int | None, k: int | None) -> bool:
+    """Whether an opcode has a product of these sizes, with any types; None for any size."""
+    depths = [row for row in rules.depths if k in (None, row.k)]
+    shapes = [row for row in rules.shapes if (m is None or m in row.m) and (n is None or _among(n, row.n))]
+    for row in _matching(rules.types, facts) if depths and shapes else ():
+        for dtype, atype, btype in itertools.product(row.dtype, row.atype, row.btype):
+            known = {**facts, "dtype": dtype, "atype": atype, "btype": btype}
+            if any(_matching(shapes, {**known, "k": depth.k}) for depth in _matching(depths, known)):
+                return True
+    return False
+
+
 def numbers(spans: Sequence[Range]) -> list[int]:
     """Every number of some ranges."""
     return [number for span in spans for number in range(span.first, span.last + 1, span.step)]

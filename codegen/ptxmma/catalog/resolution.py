@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping
 
 from ptxmma.catalog import layouts, product_rules, tensor_places
@@ -66,6 +67,15 @@ def types(spec: Spec, opcode: Variant) -> dict[str, set[str]]:
     if opcode.instruction.operation != OPERATION or spec.tensor_products is None:
         return {}
     return product_rules.types(spec.tensor_products, opcode.facts)
+
+
+def has_shape(spec: Spec, opcode: Variant, shape: str) -> bool:
+    """Whether a descriptor may choose a shape for an opcode: ``"m128n256k16"``, or ``"m128nNk16"`` for any N."""
+    sizes = re.fullmatch(r"m([0-9]+)n([0-9]+|N)k([0-9]+)", shape)
+    if opcode.instruction.operation != OPERATION or spec.tensor_products is None or sizes is None:
+        return False
+    m, n, k = (None if size == "N" else int(size) for size in sizes.groups())
+    return product_rules.has_sizes(spec.tensor_products, opcode.facts, m, n, k)
 
 
 def every(spec: Spec, opcode: Variant) -> Iterator[Product]:

@@ -151,7 +151,14 @@ def _is_fields(given: Sequence[str]) -> bool:
 
 
 def _encoded(codec: Codec, given: Sequence[str]) -> int:
-    return codec.encode(**dict(map(_field, given))) if _is_fields(given) else _bits(given)
+    if not _is_fields(given):
+        return _bits(given)
+    fields: dict[str, Any] = {}
+    for name, value in map(_field, given):
+        if name in fields:
+            raise ValueError(f"{name} is given twice: {fields[name]} and {value}")
+        fields[name] = value
+    return codec.encode(**fields)
 
 
 def _field(text: str) -> tuple[str, Any]:

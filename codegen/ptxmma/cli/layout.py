@@ -29,7 +29,19 @@ def _operands(context: click.Context) -> list[str]:
     return [name for instruction in meant for name in (*names(instruction), *tensor_layout.operands(instruction))]
 
 
-@click.command("layout", cls=NamedNumbers)
+#: Options whose legal values depend on the operand.
+_AXES = {
+    "row col": "An element of a matrix.",
+    "chunk": "With --row, a field of metadata.",
+    "block": "With --row or --col, a scale factor.",
+    "matrix copy computation": "One of several tables; the first by default.",
+    "selector byte-id thread-id scale-id": "What the instruction or its descriptor selects; the first legal value by default.",
+    "column cta": "With --lane, a cell of tensor memory; --bit names what lies above its lowest bit.",
+    "base": "The address of an operand in tensor memory: lanes and columns are then those of the memory.",
+}
+
+
+@click.command("layout", cls=NamedNumbers, axes=_AXES)
 @instruction_argument
 @product_options
 @click.option(
@@ -81,8 +93,8 @@ def command(
     --selector, --byte-id and --thread-id choose one of several tables; the default is the first.
 
     An operand in tensor memory needs the shape and the types that its opcode does not state.  --row and --col say where an element lies,
-    counted from the address of the operand; --lane and --column what lies in a cell.  With --through, --row and --col say which register
-    of which thread a load or store moves it to or from, for an operand at the address --base; without them, Triton's bases.
+    counted from the address of the operand, or with --base in the whole memory; --lane and --column what lies in a cell.  With --through,
+    --row and --col say which register of which thread a load or store moves it to or from; without them, Triton's bases.
 
     \b
     Examples:

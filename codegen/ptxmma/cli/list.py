@@ -27,7 +27,10 @@ from ptxmma.cli.render import Table, draw
     help="Only with operands of this type, stated or chosen by a descriptor: e4m3, or fp8 for all of 8 bits.",
 )
 @click.option(
-    "--shape", metavar="SHAPE", shell_complete=known_names("shape"), help="Only of this shape: m16n8k32, or m64nNk16 for every N."
+    "--shape",
+    metavar="SHAPE",
+    shell_complete=known_names("shape"),
+    help="Only of this shape, stated or chosen by a descriptor: m16n8k32; m64nNk16 for every N.",
 )
 @click.option("--sparse/--dense", default=None, help="Only with a sparse A, or only without.")
 @click.option("--documented/--undocumented", default=None, help="Only what the manual has, or only what assemblers accept beyond it.")
@@ -71,7 +74,7 @@ def command(
     try:
         matching = list(instructions(**filters, database=database))
     except ValueError as error:
-        raise click.UsageError(f"{error}{_shapes_elsewhere(filters, database)}") from None
+        raise click.UsageError(str(error)) from None
     rows = [
         (
             line.spelling,
@@ -112,20 +115,4 @@ def _without_result(filters: dict[str, Any], database: str | None) -> str:
     given = [name for name, value in filters.items() if value is not None]
     counts = {name: sum(1 for _ in instructions(**filters | {name: None}, database=database)) for name in given}
     hints = [f"without {options.get(name, f'--{name}')} there are {count}" for name, count in counts.items() if count]
-    text = f"no instruction passes these filters; {', '.join(hints) if hints else 'nor without any one of them'}"
-    return text + _shapes_elsewhere(filters, database)
-
-
-def _shapes_elsewhere(filters: dict[str, Any], database: str | None) -> str:
-    """What to ask where a shape is missing because the opcode does not state it; ``""`` where another filter is wrong."""
-    from ptxmma.catalog.instructions import instructions
-    from ptxmma.catalog.resolution import types
-
-    if filters["shape"] is None:
-        return ""
-    try:
-        others = instructions(**filters | {"shape": None}, database=database)
-    except ValueError:
-        return ""
-    opcode = next((each.canonical for each in others if types(each.database.spec, each.variant)), None)
-    return f"; {opcode} does not state its shape: ask ptxmma show {opcode} --m 128 --n 256 --atype TYPE" if opcode else ""
+    return f"no instruction passes these filters; {', '.join(hints) if hints else 'nor without any one of them'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -14,7 +15,20 @@ Given = dict[str, str | None]
 
 
 class NamedNumbers(click.Command):
-    """A command that also takes ``--NAME N`` for any name; they come as its parameter ``numbers``, which :func:`numbers_of` reads."""
+    """A command that also takes ``--NAME N`` for any name; they come as its parameter ``numbers``, which :func:`numbers_of` reads.
+
+    ``axes`` are the usual names, with what ``--help`` says of them.
+    """
+
+    def __init__(self, *arguments: Any, axes: Mapping[str, str], **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.axes = axes
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options, and then the usual names."""
+        super().format_options(ctx, formatter)
+        with formatter.section("Options that depend on the operand"):
+            formatter.write_dl([(" ".join(f"--{name}" for name in names.split()), text) for names, text in self.axes.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Collect the unknown options with their values."""

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import TensorOperand
-    from ptxmma.catalog.tensor_places import TensorPlaces
+    from ptxmma.catalog.tensor_places import Place, TensorPlaces
 
+#: Addresses of tensor memory have a lane of 0..127 above 16 bits of the column.
+BASES = range(128 << 16)
 #: What names a place beside the lane, which is an option of its own.
 _PLACE = ("column", "bit", "cta")
 
@@ -49,8 +51,9 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, num
             f"{operand.name} of {instruction.canonical}: {operand.why}; for the command these are options: --m 128 --n 256"
         )
     subject = f"{operand.name} of {instruction.canonical}"
+    base = _start(placed, numbers, subject)
     if lane is not None:
-        _show_place(placed, lane, numbers, subject, form)
+        _show_place(placed, lane, numbers, subject, base, form)
         return
     legal: dict[str, Sequence[int]] = {axis: range(size) for axis, size in placed.sizes.items()}
     given = numbers_of(numbers, {**legal, **placed.selections}, subject, _next_steps(placed))
@@ -60,8 +63,22 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, num
     if missing := [f"--{axis}" for axis in placed.coordinates if axis not in given]:
         raise click.UsageError(f"name an element of {subject}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     place = placed.locate(**given)  # type: ignore[arg-type]  # no axis is called check
-    columns = [*given, *place._fields, "address"]
-    draw(Table(columns, [[*given.values(), *place, f"base + {place.address():#x}"]]), form)
+    address = f"base + {place.address():#x}"
+    if base is not None:
+        place = place._replace(lane=base.lane + place.lane, column=base.column + place.column)
+        address = f"{place.address():#x}"
+    draw(Table([*given, *place._fields, "address"], [[*given.values(), *place, address]]), form)
+
+
+def _start(placed: TensorPlaces, numbers: Given, subject: str) -> Place | None:
+    """The place that ``--base`` names, which is taken out of the numbers; None without it."""
+    if "base" not in numbers:
+        return None
+    base = numbers_of({"base": numbers.pop("base")}, {"base": BASES}, subject)["base"]
+    try:
+        return placed.start(base)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _next_steps(placed: TensorPlaces) -> dict[str, str]:
@@ -77,8 +94,8 @@ def _next_steps(placed: TensorPlaces) -> dict[str, str]:
     return hints
 
 
-def _show_place(placed: TensorPlaces, lane: int, numbers: Given, subject: str, form: str) -> None:
-    """What lies in a cell."""
+def _show_place(placed: TensorPlaces, lane: int, numbers: Given, subject: str, base: Place | None, form: str) -> None:
+    """What lies in a cell, counted from the address of the operand or, where it is known, of the memory."""
     from ptxmma.cli.matrices import within
 
     memory = placed.memory
@@ -94,7 +111,8 @@ def _show_place(placed: TensorPlaces, lane: int, numbers: Given, subject: str, f
     selected = {name: value for name, value in given.items() if name in placed.selections}
     place = {name: given.get(name, 0) for name in _PLACE}
     try:
-        axes = placed.coords(lane, place["column"], place["bit"], place["cta"], **selected)
+        first_lane, first_column = (0, 0) if base is None else (base.lane, base.column)
+        axes = placed.coords(lane - first_lane, place["column"] - first_column, place["bit"], place["cta"], **selected)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     draw(Table([*placed.sizes, "lane", *place], [[*axes, lane, *place.values()]]), form)

@@ -8,6 +8,7 @@ import click
 
 from ptxmma.cli.named_numbers import Given, numbers_of
 from ptxmma.cli.render import Table, draw
+from ptxmma.cli.tensor_layout import BASES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,16 +18,13 @@ if TYPE_CHECKING:
     from ptxmma.catalog.operands.tensor_fragment import TensorFragment
     from ptxmma.cli.render import Cell
 
-#: Addresses of tensor memory have a lane of 0..127 above 16 bits of the column.
-_BASES = range(128 << 16)
-
 
 def show(instruction: Instruction, operand: TensorOperand, transfer: Instruction, numbers: Given, form: str) -> None:
     """Print the register of one element where the options name one, and otherwise the bases of all."""
     try:
         fragment = operand.through(transfer)
         subject = f"{operand.name} of {instruction.canonical}"
-        given = numbers_of(numbers, {**_legal(fragment), "base": _BASES}, subject)
+        given = numbers_of(numbers, {**_legal(fragment), "base": BASES}, subject)
         base = given.pop("base", 0)
         fragment.places.start(base)
         if not given:

@@ -26,7 +26,9 @@ def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
     return command
 
 
-@click.command("trace", cls=NamedNumbers)
+@click.command(
+    "trace", cls=NamedNumbers, axes={"row col": "An element of D, or of what is moved.", "matrix computation": "One of several."}
+)
 @instruction_argument
 @click.option(
     "--a-from", type=click.Choice(["registers", "descriptor"]), help="Where A is, if the instruction takes both; registers by default."
