@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.model import Version
+from ptxmma.model import Sighting, Version
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import questions
+from ptxmma_proof import errata, questions
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.claims import first_by, first_module, known_to
 from ptxmma_proof.questions import Lines, Progress, Question, quiet
@@ -64,13 +64,15 @@ class Difference(NamedTuple):
     database: str
     said: str = ""  # why the assembler refuses the first of the lines in its newest version
     lines: tuple[str, ...] = ()  # none: the target itself
+    explanation: str = ""  # the entry of the errata that says so
 
     def __str__(self) -> str:
         if not self.lines:
             return f"CUDA {self.cuda}, {self.target}: {self.assembler}, the database says {self.database}"
         lines = "1 line" if len(self.lines) == 1 else f"{len(self.lines)} lines"
         said = f" ({self.said})" if self.said else ""
-        return f"CUDA {self.cuda}, {self.target}: {self.assembler}{said}, the database says {self.database}: {lines}"
+        explained = f"; explained by {self.explanation}" if self.explanation else ""
+        return f"CUDA {self.cuda}, {self.target}: {self.assembler}{said}, the database says {self.database}: {lines}{explained}"
 
 
 def banks(catalog: Catalog) -> list[str]:
@@ -138,7 +140,8 @@ def differences(subject: Subject, columns: Iterable[Column]) -> Iterator[Differe
         versions = versions_of(subject.catalog, assembler)
         first = [first_by(*pair, assembler.cuda) for pair in zip(subject.instructions, subject.forms, strict=True)]
         for column in own:
-            yield from _differing_lines(subject, column, versions, first)
+            for difference in _differing_lines(subject, column, versions, first):
+                yield difference._replace(explanation=_explanation(subject, difference, assembler))
 
 
 def _differing_lines(subject: Subject, column: Column, versions: Sequence[str], first: Sequence[Mapping[str, str]]) -> Iterator[Difference]:
@@ -151,6 +154,22 @@ def _differing_lines(subject: Subject, column: Column, versions: Sequence[str], 
     for (assembler, database), lines in groups.items():
         texts = tuple(subject.lines.texts[line] for line in lines)
         yield Difference(column.assembler.cuda, column.target, assembler, database, column.said[lines[0]], texts)
+
+
+def _explanation(subject: Subject, difference: Difference, assembler: Assembler) -> str:
+    """The entries of the errata that say why an assembler refuses lines on a target; ``""`` unless there is one for each line."""
+    instructions = dict(zip(subject.lines.texts, subject.instructions, strict=True))
+    ids = {
+        next((entry.id for entry in instructions[line].errata() if any(_refuses(seen, difference, assembler) for seen in entry.seen)), "")
+        for line in difference.lines
+    }
+    return "" if "" in ids else ", ".join(sorted(ids))
+
+
+def _refuses(seen: Sighting, difference: Difference, assembler: Assembler) -> bool:
+    refuses = seen.database == "accepts" and seen.answer != errata.ACCEPTED
+    same = seen.target == difference.target and difference.said in ("", seen.answer)
+    return refuses and same and bool(errata.answering(seen, [assembler]))
 
 
 def _differing_targets(catalog: Catalog, assembler: Assembler, columns: Iterable[Column]) -> Iterator[Difference]:

@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
     @property
     def agrees(self) -> bool:
         """Whether rules or errata explain every difference."""
-        return not self.differences and all(each.explanation for each in self.disagreements)
+        return not self.wrong and all(each.explanation for each in self.disagreements)
 
     def record(self, date: str) -> list[Line]:
         """The run as lines of ``spec/evidence/assembler.jsonl``; the same answers give the same lines."""
@@ -75,8 +75,8 @@ class Outcome(NamedTuple):
 
     @property
     def wrong(self) -> int:
-        """The number of lines of instructions on which an assembler and the database differ."""
-        return sum(max(1, len(each.lines)) for each in self.differences)
+        """The number of lines of instructions on which an assembler and the database differ, and no erratum says why."""
+        return sum(max(1, len(each.lines)) for each in self.differences if not each.explanation)
 
     @property
     def neighbour_answers(self) -> int:
@@ -168,14 +168,16 @@ def _totals(outcome: Outcome, family: str) -> dict[str, int]:
     """The numbers of a family; a target on which an assembler differs counts in each of them."""
     pairs = zip(outcome.subject.lines.texts, outcome.subject.instructions, strict=True)
     lines = {line for line, instruction in pairs if instruction.family == family}
-    differing = sum(max(not each.lines, len(lines.intersection(each.lines))) for each in outcome.differences)
+    differing = Counter[bool]()
+    for each in outcome.differences:
+        differing[bool(each.explanation)] += max(not each.lines, len(lines.intersection(each.lines)))
     explained = Counter(bool(each.explanation) for each in outcome.disagreements if each.line in outcome.space[family])
     return {
         "answers": len(lines) * sum(len(column.sound) for column in outcome.columns),
-        "disagreements": differing,
+        "disagreements": differing[False],
         "neighbours": len(outcome.space[family]),
         "neighbour_answers": sum(len(batch.lines.texts) for batch in outcome.batches if batch.family == family),
-        "explained": explained[True],
+        "explained": differing[True] + explained[True],
         "unexplained": explained[False],
     }
 
