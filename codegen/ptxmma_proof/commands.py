@@ -219,6 +219,21 @@ def descriptors(spec: Path, overlay: Path | None, record: Path | None, date: dat
 
 
 @main.command()
+@click.argument("cccl", type=_FOLDER)
+@spec_options
+@_recording
+def forms(cccl: Path, spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
+    """Compare forms of tcgen05 with cccl's checkout in the folder CCCL and with LLVM; needs llvmlite."""
+    from ptxmma_proof.peers import form_record
+
+    def run(day: str) -> Result:
+        outcome = form_record.run(read(spec, overlay), day, cccl)
+        return Result(outcome.words(), outcome.record, outcome.agrees)
+
+    _finish(run, record, date)
+
+
+@main.command()
 @click.argument("text", type=_FOLDER)
 @spec_options
 @_ptxas

@@ -22,8 +22,10 @@ ASSEMBLER, SILICON, PEERS = "assembler", "silicon", "peers"
 #: The witness with lines about layouts of tensor memory.
 TENSOR_MEMORY = "tensor_memory"
 DESCRIPTORS = "descriptors"
+#: The witness with lines about the forms that projects list otherwise.
+FORMS = "forms"
 #: All of them; the others have totals only.
-NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, "reference", "corpus", "mutation")
+NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, FORMS, "reference", "corpus", "mutation")
 
 
 class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):

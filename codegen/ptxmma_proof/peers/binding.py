@@ -33,7 +33,7 @@ def bind(statement: Statement, instruction: Instruction) -> Binding | None:
 
 def width(operand: Operand) -> int:
     """The places that an operand takes in a list."""
-    return operand.registers if operand.elements else 1
+    return operand.registers if operand.elements or operand.listed else 1
 
 
 def _bound(statement: Statement, instruction: Instruction, form: OperandForm) -> Binding:

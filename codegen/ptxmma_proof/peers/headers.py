@@ -81,7 +81,7 @@ def atoms(cutlass: Cutlass) -> list[Atom]:
         structures = list(_structures(path.read_text(encoding="utf-8")))
         bodies = {structure.name: structure.body for structure in structures}
         for structure in structures:
-            statements = tuple(_statements(structure.body)) or tuple(_borrowed(structure.body, bodies))
+            statements = tuple(statements_of(structure.body)) or tuple(_borrowed(structure.body, bodies))
             if statements:
                 file = path.relative_to(cutlass.include).as_posix()
                 has_layouts = structure.name.split("::")[-1] in described
@@ -96,7 +96,7 @@ def statements(cutlass: Cutlass, file: str) -> dict[str, tuple[Statement, ...]]:
         OSError: the header cannot be read.
     """
     structures = _structures((cutlass.include / file).read_text(encoding="utf-8"))
-    every = {structure.name.split("::")[-1]: tuple(_statements(structure.body)) for structure in structures}
+    every = {structure.name.split("::")[-1]: tuple(statements_of(structure.body)) for structure in structures}
     return {name: own for name, own in every.items() if own}
 
 
@@ -180,7 +180,7 @@ _PLACE = re.compile(r"[^\s{},]+")
 _DECLARATIONS = (".", "setp.")
 
 
-def _statements(body: str) -> Iterator[Statement]:
+def statements_of(body: str) -> Iterator[Statement]:
     """The instructions of all assembly statements, without their declarations and comparisons."""
     for opening in _ASM.finditer(body):
         strings, operands = _asm(_enclosed(body, opening.end()))
@@ -222,4 +222,4 @@ def _borrowed(body: str, bodies: dict[str, str]) -> Iterator[Statement]:
     """The instructions of the atoms whose ``fma`` a body calls: products of complex numbers are made of real ones."""
     for called in re.findall(r"\b(\w+)::fma\(", body):
         owner = next((text for name, text in bodies.items() if name.split("::")[-1] == called), "")
-        yield from _statements(owner)
+        yield from statements_of(owner)
