@@ -76,25 +76,35 @@ def ptxas() -> assemblers.Assembler:
 def refused(assembler: assemblers.Assembler, lines: list[str], target: str, scratch: Path) -> dict[str, str]:
     """The lines that an assembler refuses, each with its error.
 
-    It checks in two rounds, the second only without errors in the first; a syntax error hides everything after it.
+    It checks in two rounds, the second only without errors in the first; a syntax error hides everything after it, but not what is before.
     """
-    left = list(lines)
     errors: dict[str, str] = {}
+    left: list[str] = []
+    unread = list(lines)
+    while unread:
+        said = _said(assembler, unread, target, scratch)
+        errors |= {unread[index]: text for index, (_, text) in said.items()}
+        last = next((index for index, (kind, _) in said.items() if kind == "fatal"), len(unread))
+        left += [line for line in unread[:last] if line not in errors]
+        unread = unread[last + 1 :]
+    while left and (said := _said(assembler, left, target, scratch)):
+        errors |= {left[index]: text for index, (_, text) in said.items()}
+        left = [line for line in left if line not in errors]
+    return errors
+
+
+def _said(assembler: assemblers.Assembler, lines: list[str], target: str, scratch: Path) -> dict[int, tuple[str, str]]:
+    """The errors of one run by the indices of their lines, each with its kind; "fatal" ends the run."""
     path = scratch / "module.ptx"
     command = [assembler.path, "--gpu-name", target.replace("sm_", "compute_"), "--output-file", str(scratch / "out"), str(path)]
-    while True:
-        path.write_text(module("\n".join(left), version=assembler.ptx, target=target), encoding="utf-8")
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode == 0:
-            return errors
-        first = module("\n".join(left)).splitlines().index(left[0]) + 1
-        wrong = dict(re.findall(r"line (\d+); (?:error|fatal)\s*: (.*)", done.stderr + done.stdout))
-        named = {left[int(number) - first]: said for number, said in wrong.items() if 0 <= int(number) - first < len(left)}
-        assert named, done.stderr + done.stdout
-        errors |= named
-        left = [line for line in left if line not in named]
-        if not left:
-            return errors
+    text = module("\n".join(lines), version=assembler.ptx, target=target)
+    path.write_text(text, encoding="utf-8")
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    first = text.splitlines().index(lines[0]) + 1
+    wrong = re.findall(r"line (\d+); (error|fatal)\s*: (.*)", done.stderr + done.stdout)
+    said = {int(number) - first: (kind, text) for number, kind, text in wrong if 0 <= int(number) - first < len(lines)}
+    assert bool(said) == (done.returncode != 0), done.stderr + done.stdout
+    return said
 
 
 def disagreements(assembler: assemblers.Assembler, lines: Iterable[str], target: str, scratch: Path) -> list[str]:
@@ -448,9 +458,16 @@ def places(catalog: Catalog) -> list[Place]:
 
 
 def _of_rule(places: list[Place], rule: Quirk) -> Iterator[tuple[str, dict[str, Version]]]:
-    """The lines to which a rule of the errata applies, with the targets of their instructions."""
+    """The lines to which a rule of the errata applies, with the targets of their instructions.
+
+    One for each instruction, its types, and what the rule asks about.
+    """
+    asked = sorted({"name", "atype", "dtype", "type"}.union(*rule.when))
+    seen = set()
     for place in places:
-        if Quirks.applies(rule, place.instruction, place.operand):
+        facts = tuple(place.instruction.variant.facts.get(name) for name in asked)
+        if (facts, place.operand.name) not in seen and Quirks.applies(rule, place.instruction, place.operand):
+            seen.add((facts, place.operand.name))
             for text in _given(rule, place.operand):
                 yield place.line(text), place.instruction.accepted_by()
 

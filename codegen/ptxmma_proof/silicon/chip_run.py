@@ -108,7 +108,7 @@ def run(database: Path, include: Path, target: str | None = None, *, families: I
     Raises:
         RuntimeError: no chip, or no compiler.
     """
-    catalog, asked = Catalog(load(database)), this_chip()
+    asked, catalog = this_chip(), Catalog(load(database))
     nvcc = _tool("nvcc", "a CUDA toolkit")
     _tool("cuobjdump", "a CUDA toolkit")
     target, compiler = target or _target(catalog, asked), _compiler(nvcc, asked.name, date)
