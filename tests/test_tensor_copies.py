@@ -68,6 +68,48 @@ def test_a_copy_of_four_rows_reaches_a_lane_of_each_warp() -> None:
         operand.coords(1, 0)
 
 
+@pytest.mark.parametrize(
+    ("shape", "rows", "size"),
+    [("128x256b", 128, 32), ("128x128b", 128, 16), ("4x256b", 4, 32), ("64x128b.warpx2::02_13", 64, 16), ("64x128b.warpx2::01_23", 64, 16),
+     ("32x128b.warpx4", 32, 16)],
+)  # fmt: skip
+def test_a_copy_writes_its_bytes_and_no_others(shape: str, rows: int, size: int) -> None:
+    spelling, rng = f"tcgen05.cp.cta_group::1.{shape}", np.random.default_rng(rows + size)
+    data, before = rng.integers(0, 256, (rows, size), np.uint8), rng.integers(0, 1 << 32, (128, 64), np.uint32)
+    after = ptxmma.emulate(spelling, 8, data, before).memory
+    cells = after.astype("<u4").view(np.uint8).reshape(128, 64 * 4)
+    seen = np.zeros((128, 64 * 4), bool)
+    operand = _copied(shape)
+    sizes = operand.sizes
+    for row in range(rows):
+        for byte in range(size):
+            for copy in range(sizes.get("copy", 1)):
+                numbers: dict[str, Any] = {"copy": copy} if "copy" in sizes else {}
+                place = operand.locate(row, byte, **numbers)
+                at = place.lane, 4 * (8 + place.column) + place.bit // 8
+                assert cells[at] == data[row, byte]
+                seen[at] = True
+    untouched = before.astype("<u4").view(np.uint8).reshape(128, 64 * 4)
+    assert np.array_equal(cells[~seen], untouched[~seen])
+    assert np.array_equal(operand.unpack(after, address=8), data)
+    assert np.array_equal(
+        ptxmma.emulate(spelling, taddr=8, s_desc=data).memory[:, :64], np.where(seen, cells, 0).astype(np.uint8).view("<u4")
+    )
+
+
+@pytest.mark.parametrize(
+    ("spelling", "rows", "message"),
+    [
+        ("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64", (128, 16), "no source says where the bits of an element lie in the byte"),
+        ("tcgen05.cp.cta_group::2.128x128b", (128, 16), "versions of the manual differ about the shared memory"),
+        ("tcgen05.cp.cta_group::1.128x128b", (64, 16), r"the data has shape \(64, 16\); it takes \(128, 16\)"),
+    ],
+)
+def test_copies_that_are_not_emulated(spelling: str, rows: tuple[int, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ptxmma.emulate(spelling, 0, np.zeros(rows, np.uint8))
+
+
 def test_scale_factors_in_the_order_of_cublas_are_those_of_a_product_after_the_copy() -> None:
     """A block of 512 bytes, which has 128 rows of 4 factors, copied by 32x128b.warpx4."""
     product = ptxmma.instruction(

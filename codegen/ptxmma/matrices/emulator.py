@@ -57,6 +57,10 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
 
     Loads with ``.red`` give ``reduced`` besides.
 
+    **Copy to tensor memory** ``emulate(instruction, taddr, rows, memory=None)``, a ``tcgen05.cp`` without decompression and for one CTA,
+    gives :class:`Moved`: ``rows`` are the bytes that its descriptor describes, ``uint8`` (rows, bytes), and ``memory`` is a new image of
+    zeros by default.
+
     - ``taddr``: the address, with the lane in its upper 16 bits and the column in the lower ones.
     - ``memory``: the cells, (lanes, columns) of 32 bits.  Where a column has 16 bits, a store clears the upper half of the cell.
 

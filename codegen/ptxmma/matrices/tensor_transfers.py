@@ -14,6 +14,7 @@ from ptxmma.arguments import integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.operands import TensorOperand
 from ptxmma.matrices.operations.operation import operand_of
 from ptxmma.matrices.transfers import Moved
 
@@ -49,6 +50,14 @@ def store(instruction: Instruction, tensor_address: Any, fragment: Any, memory: 
     codes = elements.codes(source.unpack(fragment), source.element, source.name)
     image[_cells(instruction, tensor_address, immediate, image)] = codes.astype(np.uint32)
     return Moved(instruction, memory=image)
+
+
+def copy(instruction: Instruction, tensor_copy: Any, rows: Any, memory: Any = None) -> Moved:
+    """Copy rows of shared memory; see :func:`ptxmma.emulate`."""
+    target = operand_of(instruction, "tensor-copy")
+    assert isinstance(target, TensorOperand)
+    image = None if memory is None else _image(memory).copy()
+    return Moved(instruction, memory=target.pack(rows, image, address=integer(target.name, tensor_copy)))
 
 
 def _image(memory: Any) -> Array:

@@ -79,7 +79,8 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
 
         Args:
             matrix: (rows, cols) of the element type's dtype, or its bits as unsigned integers; of scale factors (rows, blocks) of A or
-                (blocks, cols) of B; of metadata row-major ``uint8`` (rows, chunks / 2) as :meth:`ptxmma.Metadata.pack` takes it.
+                (blocks, cols) of B; of metadata row-major ``uint8`` (rows, chunks / 2) as :meth:`ptxmma.Metadata.pack` takes it; of what
+                ``tcgen05.cp`` copies ``uint8`` (rows, bytes).
             memory: the image, (128, columns) of 32 bits, (2, 128, columns) for a pair of CTAs, which is written to; None: a new one of
                 zeros with 512 columns.
             address: the operand's.

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ptxmma.catalog.operands.tensor_operand import TensorOperand
 
 
+_BYTE = 8
+
+
 def pack(operand: TensorOperand, matrix: Any, memory: Any, address: int, selections: dict[str, Any]) -> Array:
     """See :meth:`ptxmma.TensorOperand.pack`."""
     placed = operand.placed()
@@ -93,10 +96,12 @@ def _codes(operand: TensorOperand, placed: TensorPlaces, matrix: Any) -> Array:
     """
     sizes = tuple(placed.sizes[axis] for axis in placed.coordinates)
     if operand.element is None:
-        rows = metadata_bytes.row_major(matrix)
-        fields = metadata_bytes.FIELDS
+        whole = placed.unit == _BYTE
+        rows = elements.bits(matrix, 1, "the data") if whole else metadata_bytes.row_major(matrix)
+        fields = _BYTE // placed.unit
         if rows.shape != (sizes[0], sizes[1] // fields):
-            raise ValueError(f"metadata has shape {rows.shape}; it takes ({sizes[0]}, {sizes[1] // fields})")
+            what = "the data" if whole else "metadata"
+            raise ValueError(f"{what} has shape {rows.shape}; it takes ({sizes[0]}, {sizes[1] // fields})")
         return elements.split(rows, placed.unit)
     codes = elements.codes(matrix, operand.element, operand.name)
     shape = _shape(placed)

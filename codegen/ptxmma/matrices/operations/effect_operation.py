@@ -60,6 +60,26 @@ class TensorCopy(Effect):
         yield from lacks_operands(entry, "copies", "tensor-copy", "read")
         yield from lacks_operands(entry, "copies", "shared-descriptor", "read")
 
+    def arguments(self, instruction: Instruction) -> dict[str, str]:
+        """The rows take the place of their descriptor."""
+        kinds = {"shared-descriptor": "rows", "tensor-copy": "tensor_copy"}
+        return {name: kinds.get(kind, kind) for name, kind in super().arguments(instruction).items()}
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:
+        """Works on arrays.
+
+        Raises:
+            Missing: no source says where the elements that it decompresses lie in their bytes, or which shared memory a pair copies from.
+        """
+        from ptxmma.matrices import tensor_transfers
+
+        qualifiers = instruction.qualifiers
+        if qualifiers.get("from"):
+            raise Missing(f"{instruction.canonical}: no source says where the bits of an element lie in the byte that it becomes")
+        if qualifiers.get("cta_group", "").endswith("::2"):
+            raise Missing(f"{instruction.canonical}: versions of the manual differ about the shared memory that is copied to the other CTA")
+        return tensor_transfers.copy
+
 
 class TensorMultiply(Effect):
     """Multiplies matrices of a shape that only its instruction descriptor says, and adds the product to tensor memory."""
