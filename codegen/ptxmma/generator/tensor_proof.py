@@ -49,7 +49,7 @@ def _of_products(spec: Spec) -> Iterator[TensorPlaces]:
         return
     placing = _tests(entry.of for entry in spec.tensor_memory.layouts)
     products: set[tuple[object, ...]] = set()
-    for opcode, types, operands in _typed(spec, spec.tensor_products, placing):
+    for opcode, types, operands in _typed(spec, spec.tensor_products, spec.tensor_memory):
         for choice in product_rules.sized(spec.tensor_products, opcode.facts, types):
             product = resolution.Product(opcode, choice)
             answers = _answers(placing, product.facts)
@@ -61,20 +61,20 @@ def _of_products(spec: Spec) -> Iterator[TensorPlaces]:
                         yield placed
 
 
-def _typed(
-    spec: Spec, rules: TensorProducts, placing: Collection[_Test]
-) -> Iterator[tuple[Variant, dict[str, str], list[tuple[str, str]]]]:
+def _typed(spec: Spec, rules: TensorProducts, memory: TensorMemory) -> Iterator[tuple[Variant, dict[str, str], list[tuple[str, str]]]]:
     """Opcodes with element types and operands, those once that have the same sizes and of which the same conditions hold."""
+    kinds = {entry.operand for entry in memory.layouts}
     sizing = _tests([*(entry.when for entry in spec.types.containers), *(entry.of for entry in spec.granularities)])
-    tests = sizing.union(placing, _tests(product_rules.conditions(rules)))
+    tests = sizing.union(_tests(entry.of for entry in memory.layouts), _tests(product_rules.conditions(rules)))
     known: set[tuple[object, ...]] = set()
     for instruction in spec.instructions:
         for opcode in expand(instruction) if instruction.operation == resolution.OPERATION else ():
+            described = [operand for operand in resolution.described(opcode) if operand[0] in kinds]
             for types in product_rules.typed(rules, opcode.facts):
                 facts = {**opcode.facts, **types}
                 widths = [layouts.container_bits(spec, element, facts) for element in types.values()]
                 alike = (*opcode.extents.items(), *widths, _answers(tests, facts))
-                if operands := [operand for operand in resolution.described(opcode) if (*operand, *alike) not in known]:
+                if operands := [operand for operand in described if (*operand, *alike) not in known]:
                     known.update((*operand, *alike) for operand in operands)
                     yield opcode, types, operands
 

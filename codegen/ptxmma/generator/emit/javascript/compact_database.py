@@ -16,16 +16,12 @@ from ptxmma.catalog.cplusplus import header, identifier, type_qualifiers
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.links import first_matrix
 from ptxmma.catalog.operands import ROLES, Operand, matrices
-from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
-from ptxmma.generator.emit.javascript import compact_layouts
+from ptxmma.generator.emit.javascript import compact_layouts, compact_memory
 from ptxmma.generator.emit.javascript.interned import Interned, without_empty
 from ptxmma.generator.emit.javascript.short_texts import runs, template
-from ptxmma.matrices.canonical import canonical
 from ptxmma.matrices.pictures import colour
-from ptxmma.matrices.shared_types import memory_of, readable
-from ptxmma.matrices.suspicions import stride_users, used_strides
 from ptxmma.model import DescriptorFormat, Form, InstructionSet, Spec, Version, formula
 
 _LONGEST_LINE = 200
@@ -70,15 +66,7 @@ def _data(catalog: Catalog) -> dict[str, Any]:
     if spec.descriptors:
         data["descriptors"] = [_format(each) for each in spec.descriptors]
     if memory is not None:
-        kept = {"alignment", "banks", "tensor_map", "layouts"}
-        own, encoded = read_by(spec, memory, "wgmma"), swizzle_encoding(spec, "wgmma")
-        types = {layout.majorness: list(readable(layout.majorness, catalog.database)) for layout in own.layouts}
-        data["memory"] = {key: value for key, value in msgspec.to_builtins(own).items() if key in kept} | {
-            "swizzles": [msgspec.to_builtins(mode) | {"encoding": encoded[mode.name]} for mode in own.swizzles],
-            "descriptor": msgspec.to_builtins(matrix_format(spec, "wgmma").fields),
-            "readable": types,
-            "strides": _strides(catalog),
-        }
+        data["memory"] = compact_memory.record(catalog, memory)
     return data
 
 
@@ -92,21 +80,6 @@ def _format(format: DescriptorFormat) -> dict[str, Any]:
     return {key: value for key, value in built.items() if key not in ("describes", "source", "notes")} | {"fields": fields}
 
 
-def _strides(catalog: Catalog) -> dict[str, dict[str, Any]]:
-    """By majorness and swizzle: the strides that all operands use, and which operands use each at all."""
-    memory = read_by(catalog.database.spec, memory_of(catalog.database), "wgmma")
-    return {
-        majorness: {
-            name: {"all": sorted(used_strides(layout, catalog.database)), "users": stride_users(layout, catalog.database)}
-            for each in memory.layouts
-            if each.majorness == majorness
-            for name in each.swizzles
-            for layout in [canonical(memory, majorness, name)]
-        }
-        for majorness in dict.fromkeys(each.majorness for each in memory.layouts)
-    }
-
-
 class _Rows:
     """The instructions of a catalog, and what they share."""
 
@@ -114,6 +87,7 @@ class _Rows:
         self._catalog = catalog
         names = ("parameters", "roles", "operands", "lists", "forms", "accepted", "headers", "peers", "granularities", "places", "patterns")
         self._layouts = [*catalog.database.layout]
+        self._numbers: dict[tuple[int, ...], int] = {}
         self._targets = {target.name: number for number, target in enumerate(catalog.database.spec.targets)}
         self.shared = {name: Interned() for name in names}
 
@@ -175,15 +149,22 @@ class _Rows:
         return [self.shared["granularities"].number(about), self.shared["places"].number(places), metadata.contributors]
 
     def _operand(self, group: Sequence[Instruction], name: str) -> int:
-        """The number of an operand; of a group, that of its largest member, by which the others are in proportion."""
+        """The number of an operand, which other groups may share."""
         own = [instruction.operand(name) for instruction in group]
+        key = tuple(map(id, own))
+        if key not in self._numbers:
+            self._numbers[key] = self._number(group, own)
+        return self._numbers[key]
+
+    def _number(self, group: Sequence[Instruction], own: Sequence[Operand]) -> int:
+        """That of the largest member, by which the others are in proportion."""
         largest = own[-1]
         growing = largest.layout is not None and bool(largest.layout.growing)
         for instruction, operand in zip(group, own, strict=True):
             share = (operand.cols, largest.cols) if growing else (1, 1)
             in_proportion = not growing or operand.registers * share[1] == largest.registers * share[0]
             if operand.elements * share[1] != largest.elements * share[0] or not in_proportion:
-                raise ValueError(f"{instruction.canonical}: operand {name!r} does not grow in proportion to its columns")
+                raise ValueError(f"{instruction.canonical}: operand {operand.name!r} does not grow in proportion to its columns")
         counts = [operand.registers for operand in own]
         registers = largest.registers if growing or len(set(counts)) == 1 else counts
         role = self.shared["roles"].number(_role(largest) | {"cpp": self.shared["parameters"].number(_cpp(largest))})
