@@ -103,7 +103,8 @@ def _includes() -> None:
     """CPU time of an empty CUDA file and of one that includes a header, or all of them, without using it."""
     everything = paths.INCLUDE / "ptxmma" / "ptxmma.cuh"
     largest = sorted(set(paths.INCLUDE.rglob("*.cuh")) - {everything}, key=lambda path: path.stat().st_size)[-6:]
-    headers = [path.relative_to(paths.INCLUDE).as_posix() for path in (*largest, everything)]
+    moves = everything.parent / "cuda" / "fragment_moves.cuh"  # it includes others
+    headers = [path.relative_to(paths.INCLUDE).as_posix() for path in (*largest, moves, everything)]
     with tempfile.TemporaryDirectory() as scratch:
         commands = {}
         for number, name in enumerate(["", *headers]):

@@ -23,6 +23,7 @@ from ptxmma.model import Version
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _MMA_SP = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
+_LD = "tcgen05.ld.sync.aligned.16x64b.x1.b32"
 _F64 = "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rz"
 _SM_90A = ["-gencode", "arch=compute_90a,code=sm_90a"]
 _SAME = "template <class, class> struct same { static constexpr bool value = false; };\n" + (
@@ -300,6 +301,7 @@ def test_the_front_picks_function_and_fragments(compiler: Nvcc, catalog: Catalog
             "ptxmma: no mma has this shape, these types and qualifiers",
         ),
         (_WGMMA, "wgmma<shape<64, 12, 16>, f32, bf16, bf16>::d::type d;", "c++17", "ptxmma: N is from 8 to 256 in steps of 8"),
+        (_LD, "tcgen05_ld<shape<16, 64, 5>, b32>::r::type r;", "c++17", "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128"),
         (
             _WGMMA,
             "float d[4] = {}; matrix_descriptor<PTXMMA_MAJORNESS_K> a = {}; wgmma<shape<64, 8, 16>, f32, bf16, bf16>::call(d, a, a, true);",

@@ -115,6 +115,7 @@ class Body(NamedTuple):
         checks: statements that check the template arguments.
         before, after: the asm text around the instruction's name.
         operands: the lists of asm operands.
+        lists: the lengths of the lists of registers that are macros.
     """
 
     syntax: str
@@ -124,6 +125,7 @@ class Body(NamedTuple):
     before: str
     after: str
     operands: str
+    lists: frozenset[int] = frozenset()
 
     def statement(self, spelling: str) -> str:
         """The asm statement."""
@@ -150,19 +152,26 @@ def ways(each: Sequence[Sequence[Parameter]]) -> list[list[Parameter]]:
     return [[one[min(way, len(one) - 1)] for one in each] for way in range(max(map(len, each), default=1))]
 
 
-def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool, hints: Sequence[str] = ()) -> Body:
-    """The body of a function, with template parameters for ``hints``; with ``memory`` its asm statement clobbers memory."""
+def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool, hints: Sequence[str] = (), brief: bool = False) -> Body:
+    """The body of a function, with template parameters for ``hints``; with ``memory`` its asm statement clobbers memory.
+
+    With ``brief`` long lists of registers are macros of the CUDA headers.
+    """
     texts: dict[str, str] = {}
     lists: tuple[list[str], list[str]] = ([], [])
     prologue, first = "", 0
+    counts: set[int] = set()
     for read in (False, True):  # asm numbers its outputs before its inputs
         for operand, part in zip(form.operands, parts, strict=True):
             if (operand.access == "read") == read:
-                numbers = _numbers(first, len(part.values))
+                count = len(part.values)
+                as_macro = brief and bool(part.array) and count >= _LISTED
+                numbers = f'" PTXMMA_PLACES_{count} "' if as_macro and first == 0 else _numbers(first, count)
                 texts[operand.name] = part.text.format(numbers)
                 prologue += part.prologue.format(numbers)
-                lists[read].extend(part.values)
-                first += len(part.values)
+                lists[read].extend([f"PTXMMA_REGISTERS_{count}({part.array})"] if as_macro else part.values)
+                first += count
+                counts.update([count] * as_macro)
     space = " " if form.syntax else ""
     named = [f"class {hint} = {NO_HINT}" for hint in hints]
     modifiers = "".join(f'" PTXMMA_HINT("%{first + place}") "' for place, _ in enumerate(hints))
@@ -176,6 +185,7 @@ def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool, hints: 
         operands=_asm_operands(
             _lines(lists[0]), _lines(lists[1]) + "".join(f" PTXMMA_HINTED({hint})" for hint in hints), '"memory"' if memory else ""
         ),
+        lists=frozenset(counts),
     )
 
 

@@ -228,26 +228,12 @@ PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x1.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_shared_b16(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x1_shared_b16(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_75_PTX_6_5
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_5_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x1.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_shared_b16(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_75_PTX_6_5
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -256,26 +242,12 @@ PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x2.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_shared_b16(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x2_shared_b16(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_6_5
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_5_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x2.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_shared_b16(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_6_5
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -284,26 +256,12 @@ PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x4.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_shared_b16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x4_shared_b16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_75_PTX_6_5
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_5_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x4.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_shared_b16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_75_PTX_6_5
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -312,26 +270,12 @@ PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x1.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_shared_cta_b16(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x1_shared_cta_b16(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared::cta.b16 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x1.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_shared_cta_b16(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared::cta.b16 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -340,26 +284,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_shared_cta_b16(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x2_shared_cta_b16(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_shared_cta_b16(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -368,26 +298,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_shared_cta_b16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x4_shared_cta_b16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_shared_cta_b16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -438,26 +354,12 @@ PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_shared_b16(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_shared_b16(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_75_PTX_6_5
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_5_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_shared_b16(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_75_PTX_6_5
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -466,26 +368,12 @@ PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_shared_b16(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_shared_b16(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_6_5
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_5_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_shared_b16(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_6_5
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -494,26 +382,12 @@ PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_shared_b16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_shared_b16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_75_PTX_6_5
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_5_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 r, [p];  PTX ISA 6.5, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_shared_b16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_75_PTX_6_5
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -522,26 +396,12 @@ PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x1.trans.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_shared_cta_b16(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_shared_cta_b16(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared::cta.b16 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x1.trans.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_shared_cta_b16(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared::cta.b16 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -550,26 +410,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_shared_cta_b16(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_shared_cta_b16(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_shared_cta_b16(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -578,26 +424,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_shared_cta_b16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_shared_cta_b16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_shared_cta_b16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -634,26 +466,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -662,26 +480,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -690,26 +494,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -718,26 +508,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -802,26 +578,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b6x16_p32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b6x16_p32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -830,26 +592,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b4x16_p64 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b4x16_p64 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -858,26 +606,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -886,26 +620,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -914,26 +634,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8x16.b6x16_p32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8x16.b6x16_p32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -942,26 +648,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8x16.b4x16_p64 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8x16.b4x16_p64 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -970,26 +662,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -998,26 +676,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1110,26 +774,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1138,26 +788,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1166,26 +802,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b6x16_p32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b6x16_p32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1194,26 +816,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b4x16_p64 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b4x16_p64 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1222,26 +830,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1250,26 +844,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1278,26 +858,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x1.shared::cta.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared::cta.b8x16.b6x16_p32 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x1.shared::cta.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared::cta.b8x16.b6x16_p32 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1306,26 +872,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x1.shared::cta.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared::cta.b8x16.b4x16_p64 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x1.shared::cta.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared::cta.b8x16.b4x16_p64 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1334,26 +886,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b6x16_p32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b6x16_p32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1362,26 +900,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b4x16_p64 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b4x16_p64 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1390,26 +914,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x4.shared::cta.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared::cta.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x4.shared::cta.b8x16.b6x16_p32 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared::cta.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1418,26 +928,12 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x4.shared::cta.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared::cta.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x4.shared::cta.b8x16.b4x16_p64 r, [p];  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared::cta.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1488,26 +984,12 @@ PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_s8_s4(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_s8_s4(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_s8_s4(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1516,26 +998,12 @@ PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x2.shared.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_s8_s4(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_s8_s4(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.s8.s4 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x2.shared.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_s8_s4(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.s8.s4 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1544,26 +1012,12 @@ PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x4.shared.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_s8_s4(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_s8_s4(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.s8.s4 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x4.shared.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_s8_s4(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.s8.s4 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1572,26 +1026,12 @@ PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x1.shared::cta.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_s8_s4(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_s8_s4(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared::cta.s8.s4 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x1.shared::cta.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_s8_s4(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared::cta.s8.s4 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1600,26 +1040,12 @@ PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x2.shared::cta.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_s8_s4(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_s8_s4(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared::cta.s8.s4 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x2.shared::cta.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_s8_s4(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared::cta.s8.s4 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1628,26 +1054,12 @@ PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
 
 // ldmatrix.sync.aligned.m8n16.x4.shared::cta.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_s8_s4(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_s8_s4(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
 {
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared::cta.s8.s4 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
-#endif
-
-// ldmatrix.sync.aligned.m8n16.x4.shared::cta.s8.s4 r, [p];  PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_s8_s4(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4
-{
-  asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared::cta.s8.s4 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1698,12 +1110,7 @@ struct ldmatrix<shape<8, 8>, b16, x1, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_shared_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_shared_b16(r, p);)
 };
 
@@ -1715,12 +1122,7 @@ struct ldmatrix<shape<8, 8>, b16, x2, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_shared_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_shared_b16(r, p);)
 };
 
@@ -1732,12 +1134,7 @@ struct ldmatrix<shape<8, 8>, b16, x4, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_shared_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_shared_b16(r, p);)
 };
 
@@ -1745,12 +1142,7 @@ template <>
 struct ldmatrix<shape<8, 8>, b16, x1, shared_cta> : ldmatrix<shape<8, 8>, b16, x1, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_shared_cta_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_shared_cta_b16(r, p);)
 };
 
@@ -1758,12 +1150,7 @@ template <>
 struct ldmatrix<shape<8, 8>, b16, x2, shared_cta> : ldmatrix<shape<8, 8>, b16, x2, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_shared_cta_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_shared_cta_b16(r, p);)
 };
 
@@ -1771,12 +1158,7 @@ template <>
 struct ldmatrix<shape<8, 8>, b16, x4, shared_cta> : ldmatrix<shape<8, 8>, b16, x4, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_shared_cta_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_shared_cta_b16(r, p);)
 };
 
@@ -1824,12 +1206,7 @@ struct ldmatrix<shape<8, 8>, b16, x1, trans, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_trans_shared_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_trans_shared_b16(r, p);)
 };
 
@@ -1841,12 +1218,7 @@ struct ldmatrix<shape<8, 8>, b16, x2, trans, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_trans_shared_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_trans_shared_b16(r, p);)
 };
 
@@ -1858,12 +1230,7 @@ struct ldmatrix<shape<8, 8>, b16, x4, trans, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_trans_shared_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_trans_shared_b16(r, p);)
 };
 
@@ -1871,12 +1238,7 @@ template <>
 struct ldmatrix<shape<8, 8>, b16, x1, trans, shared_cta> : ldmatrix<shape<8, 8>, b16, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_trans_shared_cta_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x1_trans_shared_cta_b16(r, p);)
 };
 
@@ -1884,12 +1246,7 @@ template <>
 struct ldmatrix<shape<8, 8>, b16, x2, trans, shared_cta> : ldmatrix<shape<8, 8>, b16, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_trans_shared_cta_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x2_trans_shared_cta_b16(r, p);)
 };
 
@@ -1897,12 +1254,7 @@ template <>
 struct ldmatrix<shape<8, 8>, b16, x4, trans, shared_cta> : ldmatrix<shape<8, 8>, b16, x4, trans, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_trans_shared_cta_b16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n8_x4_trans_shared_cta_b16(r, p);)
 };
 
@@ -1938,12 +1290,7 @@ struct ldmatrix<shape<16, 16>, b8, x1, trans, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8(r, p);)
 };
 
@@ -1955,12 +1302,7 @@ struct ldmatrix<shape<16, 16>, b8, x2, trans, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8(r, p);)
 };
 
@@ -1968,12 +1310,7 @@ template <>
 struct ldmatrix<shape<16, 16>, b8, x1, trans, shared_cta> : ldmatrix<shape<16, 16>, b8, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8(r, p);)
 };
 
@@ -1981,12 +1318,7 @@ template <>
 struct ldmatrix<shape<16, 16>, b8, x2, trans, shared_cta> : ldmatrix<shape<16, 16>, b8, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8(r, p);)
 };
 
@@ -2046,12 +1378,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(r, p);)
 };
 
@@ -2063,12 +1390,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(r, p);)
 };
 
@@ -2080,12 +1402,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(r, p);)
 };
 
@@ -2097,12 +1414,7 @@ struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(r, p);)
 };
 
@@ -2110,12 +1422,7 @@ template <>
 struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(r, p);)
 };
 
@@ -2123,12 +1430,7 @@ template <>
 struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(r, p);)
 };
 
@@ -2136,12 +1438,7 @@ template <>
 struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(r, p);)
 };
 
@@ -2149,12 +1446,7 @@ template <>
 struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(r, p);)
 };
 
@@ -2238,12 +1530,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(r, p);)
 };
 
@@ -2255,12 +1542,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(r, p);)
 };
 
@@ -2272,12 +1554,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(r, p);)
 };
 
@@ -2289,12 +1566,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(r, p);)
 };
 
@@ -2306,12 +1578,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(r, p);)
 };
 
@@ -2323,12 +1590,7 @@ struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(r, p);)
 };
 
@@ -2336,12 +1598,7 @@ template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(r, p);)
 };
 
@@ -2349,12 +1606,7 @@ template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(r, p);)
 };
 
@@ -2362,12 +1614,7 @@ template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(r, p);)
 };
 
@@ -2375,12 +1622,7 @@ template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(r, p);)
 };
 
@@ -2388,12 +1630,7 @@ template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(r, p);)
 };
 
@@ -2401,12 +1638,7 @@ template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(r, p);)
 };
 
@@ -2454,12 +1686,7 @@ struct ldmatrix<shape<8, 16>, s8, s4, x1, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_s8_s4(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_s8_s4(r, p);)
 };
 
@@ -2471,12 +1698,7 @@ struct ldmatrix<shape<8, 16>, s8, s4, x2, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_s8_s4(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_s8_s4(r, p);)
 };
 
@@ -2488,12 +1710,7 @@ struct ldmatrix<shape<8, 16>, s8, s4, x4, shared> {
 
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_s8_s4(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_s8_s4(r, p);)
 };
 
@@ -2501,12 +1718,7 @@ template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x1, shared_cta> : ldmatrix<shape<8, 16>, s8, s4, x1, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_s8_s4(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x1_shared_cta_s8_s4(r, p);)
 };
 
@@ -2514,12 +1726,7 @@ template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x2, shared_cta> : ldmatrix<shape<8, 16>, s8, s4, x2, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_s8_s4(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x2_shared_cta_s8_s4(r, p);)
 };
 
@@ -2527,12 +1734,7 @@ template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x4, shared_cta> : ldmatrix<shape<8, 16>, s8, s4, x4, shared> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_s8_s4(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::ldmatrix_m8n16_x4_shared_cta_s8_s4(r, p);)
 };
 

@@ -191,24 +191,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x1.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_shared_b16(uint32_t p, const uint32_t (&r)[1])
+PTXMMA_FUNCTION stmatrix_m8n8_x1_shared_b16(shared_destination p, const uint32_t (&r)[1])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" :
-    : "r"(p), "r"(r[0])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x1.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_shared_b16(void* p, const uint32_t (&r)[1])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0])
+    : "r"(p.address), "r"(r[0])
     : "memory");
 }
 #else
@@ -217,24 +204,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x2.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_shared_b16(uint32_t p, const uint32_t (&r)[2])
+PTXMMA_FUNCTION stmatrix_m8n8_x2_shared_b16(shared_destination p, const uint32_t (&r)[2])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x2.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_shared_b16(void* p, const uint32_t (&r)[2])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -243,24 +217,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x4.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_shared_b16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION stmatrix_m8n8_x4_shared_b16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x4.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_shared_b16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -269,24 +230,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x1.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_shared_cta_b16(uint32_t p, const uint32_t (&r)[1])
+PTXMMA_FUNCTION stmatrix_m8n8_x1_shared_cta_b16(shared_destination p, const uint32_t (&r)[1])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x1.shared::cta.b16 [%0], {%1};" :
-    : "r"(p), "r"(r[0])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x1.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_shared_cta_b16(void* p, const uint32_t (&r)[1])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x1.shared::cta.b16 [%0], {%1};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0])
+    : "r"(p.address), "r"(r[0])
     : "memory");
 }
 #else
@@ -295,24 +243,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x2.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_shared_cta_b16(uint32_t p, const uint32_t (&r)[2])
+PTXMMA_FUNCTION stmatrix_m8n8_x2_shared_cta_b16(shared_destination p, const uint32_t (&r)[2])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x2.shared::cta.b16 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x2.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_shared_cta_b16(void* p, const uint32_t (&r)[2])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared::cta.b16 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -321,24 +256,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_shared_cta_b16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION stmatrix_m8n8_x4_shared_cta_b16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_shared_cta_b16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -386,24 +308,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_shared_b16(uint32_t p, const uint32_t (&r)[1])
+PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_shared_b16(shared_destination p, const uint32_t (&r)[1])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" :
-    : "r"(p), "r"(r[0])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_shared_b16(void* p, const uint32_t (&r)[1])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0])
+    : "r"(p.address), "r"(r[0])
     : "memory");
 }
 #else
@@ -412,24 +321,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_shared_b16(uint32_t p, const uint32_t (&r)[2])
+PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_shared_b16(shared_destination p, const uint32_t (&r)[2])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_shared_b16(void* p, const uint32_t (&r)[2])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -438,24 +334,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_shared_b16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_shared_b16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_shared_b16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -464,24 +347,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x1.trans.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_shared_cta_b16(uint32_t p, const uint32_t (&r)[1])
+PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_shared_cta_b16(shared_destination p, const uint32_t (&r)[1])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared::cta.b16 [%0], {%1};" :
-    : "r"(p), "r"(r[0])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x1.trans.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_shared_cta_b16(void* p, const uint32_t (&r)[1])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared::cta.b16 [%0], {%1};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0])
+    : "r"(p.address), "r"(r[0])
     : "memory");
 }
 #else
@@ -490,24 +360,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_shared_cta_b16(uint32_t p, const uint32_t (&r)[2])
+PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_shared_cta_b16(shared_destination p, const uint32_t (&r)[2])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_shared_cta_b16(void* p, const uint32_t (&r)[2])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -516,24 +373,11 @@ PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_shared_cta_b16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_shared_cta_b16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_90_PTX_7_8
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_7_8_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [p], r;  PTX ISA 7.8, sm_90 or newer
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_shared_cta_b16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_90_PTX_7_8
-{
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -581,24 +425,11 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_shared_b8(uint32_t p, const uint32_t (&r)[1])
+PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_shared_b8(shared_destination p, const uint32_t (&r)[1])
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%0], {%1};" :
-    : "r"(p), "r"(r[0])
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_shared_b8(void* p, const uint32_t (&r)[1])
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%0], {%1};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0])
+    : "r"(p.address), "r"(r[0])
     : "memory");
 }
 #else
@@ -607,24 +438,11 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // stmatrix.sync.aligned.m16n8.x2.trans.shared.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_shared_b8(uint32_t p, const uint32_t (&r)[2])
+PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_shared_b8(shared_destination p, const uint32_t (&r)[2])
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("stmatrix.sync.aligned.m16n8.x2.trans.shared.b8 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m16n8.x2.trans.shared.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_shared_b8(void* p, const uint32_t (&r)[2])
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("stmatrix.sync.aligned.m16n8.x2.trans.shared.b8 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -633,24 +451,11 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // stmatrix.sync.aligned.m16n8.x4.trans.shared.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_b8(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_b8(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("stmatrix.sync.aligned.m16n8.x4.trans.shared.b8 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m16n8.x4.trans.shared.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_b8(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("stmatrix.sync.aligned.m16n8.x4.trans.shared.b8 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -659,24 +464,11 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // stmatrix.sync.aligned.m16n8.x1.trans.shared::cta.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_shared_cta_b8(uint32_t p, const uint32_t (&r)[1])
+PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_shared_cta_b8(shared_destination p, const uint32_t (&r)[1])
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("stmatrix.sync.aligned.m16n8.x1.trans.shared::cta.b8 [%0], {%1};" :
-    : "r"(p), "r"(r[0])
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m16n8.x1.trans.shared::cta.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_shared_cta_b8(void* p, const uint32_t (&r)[1])
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("stmatrix.sync.aligned.m16n8.x1.trans.shared::cta.b8 [%0], {%1};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0])
+    : "r"(p.address), "r"(r[0])
     : "memory");
 }
 #else
@@ -685,24 +477,11 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // stmatrix.sync.aligned.m16n8.x2.trans.shared::cta.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_shared_cta_b8(uint32_t p, const uint32_t (&r)[2])
+PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_shared_cta_b8(shared_destination p, const uint32_t (&r)[2])
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("stmatrix.sync.aligned.m16n8.x2.trans.shared::cta.b8 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m16n8.x2.trans.shared::cta.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_shared_cta_b8(void* p, const uint32_t (&r)[2])
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("stmatrix.sync.aligned.m16n8.x2.trans.shared::cta.b8 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -711,24 +490,11 @@ PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // stmatrix.sync.aligned.m16n8.x4.trans.shared::cta.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_cta_b8(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_cta_b8(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
 {
   asm volatile("stmatrix.sync.aligned.m16n8.x4.trans.shared::cta.b8 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
-#endif
-
-// stmatrix.sync.aligned.m16n8.x4.trans.shared::cta.b8 [p], r;  PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_cta_b8(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
-{
-  asm volatile("stmatrix.sync.aligned.m16n8.x4.trans.shared::cta.b8 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -779,12 +545,7 @@ struct stmatrix<shape<8, 8>, b16, x1, shared> {
 
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_shared_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_shared_b16(p, r);)
 };
 
@@ -796,12 +557,7 @@ struct stmatrix<shape<8, 8>, b16, x2, shared> {
 
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_shared_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_shared_b16(p, r);)
 };
 
@@ -813,12 +569,7 @@ struct stmatrix<shape<8, 8>, b16, x4, shared> {
 
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_shared_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_shared_b16(p, r);)
 };
 
@@ -826,12 +577,7 @@ template <>
 struct stmatrix<shape<8, 8>, b16, x1, shared_cta> : stmatrix<shape<8, 8>, b16, x1, shared> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_shared_cta_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_shared_cta_b16(p, r);)
 };
 
@@ -839,12 +585,7 @@ template <>
 struct stmatrix<shape<8, 8>, b16, x2, shared_cta> : stmatrix<shape<8, 8>, b16, x2, shared> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_shared_cta_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_shared_cta_b16(p, r);)
 };
 
@@ -852,12 +593,7 @@ template <>
 struct stmatrix<shape<8, 8>, b16, x4, shared_cta> : stmatrix<shape<8, 8>, b16, x4, shared> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_shared_cta_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_shared_cta_b16(p, r);)
 };
 
@@ -905,12 +641,7 @@ struct stmatrix<shape<8, 8>, b16, x1, trans, shared> {
 
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_trans_shared_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_trans_shared_b16(p, r);)
 };
 
@@ -922,12 +653,7 @@ struct stmatrix<shape<8, 8>, b16, x2, trans, shared> {
 
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_trans_shared_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_trans_shared_b16(p, r);)
 };
 
@@ -939,12 +665,7 @@ struct stmatrix<shape<8, 8>, b16, x4, trans, shared> {
 
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_trans_shared_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_trans_shared_b16(p, r);)
 };
 
@@ -952,12 +673,7 @@ template <>
 struct stmatrix<shape<8, 8>, b16, x1, trans, shared_cta> : stmatrix<shape<8, 8>, b16, x1, trans, shared> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_trans_shared_cta_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x1_trans_shared_cta_b16(p, r);)
 };
 
@@ -965,12 +681,7 @@ template <>
 struct stmatrix<shape<8, 8>, b16, x2, trans, shared_cta> : stmatrix<shape<8, 8>, b16, x2, trans, shared> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_trans_shared_cta_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x2_trans_shared_cta_b16(p, r);)
 };
 
@@ -978,12 +689,7 @@ template <>
 struct stmatrix<shape<8, 8>, b16, x4, trans, shared_cta> : stmatrix<shape<8, 8>, b16, x4, trans, shared> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_trans_shared_cta_b16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::stmatrix_m8n8_x4_trans_shared_cta_b16(p, r);)
 };
 
@@ -1031,12 +737,7 @@ struct stmatrix<shape<16, 8>, b8, x1, trans, shared> {
 
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x1_trans_shared_b8(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1])
   PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x1_trans_shared_b8(p, r);)
 };
 
@@ -1048,12 +749,7 @@ struct stmatrix<shape<16, 8>, b8, x2, trans, shared> {
 
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x2_trans_shared_b8(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x2_trans_shared_b8(p, r);)
 };
 
@@ -1065,12 +761,7 @@ struct stmatrix<shape<16, 8>, b8, x4, trans, shared> {
 
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x4_trans_shared_b8(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x4_trans_shared_b8(p, r);)
 };
 
@@ -1078,12 +769,7 @@ template <>
 struct stmatrix<shape<16, 8>, b8, x1, trans, shared_cta> : stmatrix<shape<16, 8>, b8, x1, trans, shared> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[1])
-  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x1_trans_shared_cta_b8(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1])
   PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x1_trans_shared_cta_b8(p, r);)
 };
 
@@ -1091,12 +777,7 @@ template <>
 struct stmatrix<shape<16, 8>, b8, x2, trans, shared_cta> : stmatrix<shape<16, 8>, b8, x2, trans, shared> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x2_trans_shared_cta_b8(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x2_trans_shared_cta_b8(p, r);)
 };
 
@@ -1104,12 +785,7 @@ template <>
 struct stmatrix<shape<16, 8>, b8, x4, trans, shared_cta> : stmatrix<shape<16, 8>, b8, x4, trans, shared> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x4_trans_shared_cta_b8(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::stmatrix_m16n8_x4_trans_shared_cta_b8(p, r);)
 };
 

@@ -17,6 +17,7 @@
 #include "cuda/config.cuh"
 #include "tcgen05_ld_spcompress.h"
 #include "tcgen05_management.cuh"
+#include "cuda/register_lists.cuh"
 
 namespace ptxmma {
 namespace layout {
@@ -82,9 +83,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_min_f32(uint32_t (&mdata)[1], f
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15])
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -99,11 +98,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_min_f32(uint32_t (&mdata)[2], f
 {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31])
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -120,15 +115,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], 
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, [%68];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63])
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -185,9 +172,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_min_abs_f32(uint32_t (&mdata)[1
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15])
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -202,11 +187,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_min_abs_f32(uint32_t (&mdata)[2
 {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31])
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -223,15 +204,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, [%68];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63])
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -288,9 +261,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_max_f32(uint32_t (&mdata)[1], f
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15])
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -305,11 +276,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_max_f32(uint32_t (&mdata)[2], f
 {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31])
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -326,15 +293,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], 
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, [%68];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63])
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -391,9 +350,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_max_abs_f32(uint32_t (&mdata)[1
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15])
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -408,11 +365,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_max_abs_f32(uint32_t (&mdata)[2
 {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31])
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -429,15 +382,7 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, [%68];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63])
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
@@ -494,9 +439,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_f32(uint32_t (&mdata)[1
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -511,11 +454,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_f32(uint32_t (&mdata)[2
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -532,15 +471,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, %68, [%69];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -597,9 +528,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_nan_f32(uint32_t (&mdat
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -614,11 +543,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_nan_f32(uint32_t (&mdat
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -635,15 +560,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32(uint32_t (&mda
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, %68, [%69];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -700,9 +617,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_abs_f32(uint32_t (&mdat
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -717,11 +632,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_abs_f32(uint32_t (&mdat
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -738,15 +649,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mda
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, %68, [%69];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -803,9 +706,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_abs_nan_f32(uint32_t (&
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -820,11 +721,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_abs_nan_f32(uint32_t (&
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -841,15 +738,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32(uint32_t (
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, %68, [%69];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -906,9 +795,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_f32(uint32_t (&mdata)[1
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -923,11 +810,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_f32(uint32_t (&mdata)[2
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -944,15 +827,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, %68, [%69];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -1009,9 +884,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_nan_f32(uint32_t (&mdat
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -1026,11 +899,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_nan_f32(uint32_t (&mdat
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -1047,15 +916,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32(uint32_t (&mda
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, %68, [%69];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -1112,9 +973,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_abs_f32(uint32_t (&mdat
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -1129,11 +988,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_abs_f32(uint32_t (&mdat
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -1150,15 +1005,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mda
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, %68, [%69];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -1215,9 +1062,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_abs_nan_f32(uint32_t (&
 #if PTXMMA_SM_107A_PTX_9_4
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]),
-      "=f"(cdata[15]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -1232,11 +1077,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_abs_nan_f32(uint32_t (&
 {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]),
-      "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]), "=f"(cdata[12]), "=f"(cdata[13]),
-      "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]), "=f"(cdata[20]), "=f"(cdata[21]),
-      "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]), "=f"(cdata[28]), "=f"(cdata[29]),
-      "=f"(cdata[30]), "=f"(cdata[31]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -1253,15 +1094,7 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32(uint32_t (
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
       "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67}, %68, [%69];"
-    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]),
-      "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]), "=f"(cdata[7]), "=f"(cdata[8]), "=f"(cdata[9]), "=f"(cdata[10]), "=f"(cdata[11]),
-      "=f"(cdata[12]), "=f"(cdata[13]), "=f"(cdata[14]), "=f"(cdata[15]), "=f"(cdata[16]), "=f"(cdata[17]), "=f"(cdata[18]), "=f"(cdata[19]),
-      "=f"(cdata[20]), "=f"(cdata[21]), "=f"(cdata[22]), "=f"(cdata[23]), "=f"(cdata[24]), "=f"(cdata[25]), "=f"(cdata[26]), "=f"(cdata[27]),
-      "=f"(cdata[28]), "=f"(cdata[29]), "=f"(cdata[30]), "=f"(cdata[31]), "=f"(cdata[32]), "=f"(cdata[33]), "=f"(cdata[34]), "=f"(cdata[35]),
-      "=f"(cdata[36]), "=f"(cdata[37]), "=f"(cdata[38]), "=f"(cdata[39]), "=f"(cdata[40]), "=f"(cdata[41]), "=f"(cdata[42]), "=f"(cdata[43]),
-      "=f"(cdata[44]), "=f"(cdata[45]), "=f"(cdata[46]), "=f"(cdata[47]), "=f"(cdata[48]), "=f"(cdata[49]), "=f"(cdata[50]), "=f"(cdata[51]),
-      "=f"(cdata[52]), "=f"(cdata[53]), "=f"(cdata[54]), "=f"(cdata[55]), "=f"(cdata[56]), "=f"(cdata[57]), "=f"(cdata[58]), "=f"(cdata[59]),
-      "=f"(cdata[60]), "=f"(cdata[61]), "=f"(cdata[62]), "=f"(cdata[63]), "=f"(redval)
+    : "=r"(mdata[0]), "=r"(mdata[1]), "=r"(mdata[2]), "=r"(mdata[3]), PTXMMA_REGISTERS_64("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
@@ -1271,7 +1104,7 @@ PTXMMA_SM_107A_PTX_9_4_ABSENT
 
 template <int columns>
 struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1293,7 +1126,7 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_> {
 
 template <int columns>
 struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_, abs_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1315,7 +1148,7 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_, abs_> {
 
 template <int columns>
 struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1337,7 +1170,7 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_> {
 
 template <int columns>
 struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_, abs_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1359,7 +1192,7 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_, abs_> {
 
 template <int columns>
 struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1381,7 +1214,7 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_> {
 
 template <int columns>
 struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, nan_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1403,7 +1236,7 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, nan_> {
 
 template <int columns>
 struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1425,7 +1258,7 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_> {
 
 template <int columns>
 struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_, nan_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1447,7 +1280,7 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_, nan_> 
 
 template <int columns>
 struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1469,7 +1302,7 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_> {
 
 template <int columns>
 struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, nan_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1491,7 +1324,7 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, nan_> {
 
 template <int columns>
 struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
@@ -1513,7 +1346,7 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_> {
 
 template <int columns>
 struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_, nan_> {
-  static_assert((columns >= 4 && columns <= 8 && (columns - 4) % 4 == 0) || (columns >= 16 && columns <= 32 && (columns - 16) % 16 == 0) || (columns >= 64 && columns <= 128 && (columns - 64) % 64 == 0), "ptxmma: N is from 4 to 8 in steps of 4, or from 16 to 32 in steps of 16, or from 64 to 128 in steps of 64");
+  static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 

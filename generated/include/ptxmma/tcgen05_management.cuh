@@ -68,24 +68,11 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_cta_group_1_shared_cta(uint32_t dst, uint32_t ncols)
+PTXMMA_FUNCTION tcgen05_alloc_cta_group_1_shared_cta(shared_place<uint32_t> dst, uint32_t ncols)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :
-    : "r"(dst), "r"(ncols)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
-
-// tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 8.6, sm_100f or sm_101f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_cta_group_1_shared_cta(uint32_t* dst, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
-  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(dst))), "r"(ncols)
+    : "r"(dst.address), "r"(ncols)
     : "memory");
 }
 #else
@@ -107,24 +94,11 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_cta_group_2_shared_cta(uint32_t dst, uint32_t ncols)
+PTXMMA_FUNCTION tcgen05_alloc_cta_group_2_shared_cta(shared_place<uint32_t> dst, uint32_t ncols)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" :
-    : "r"(dst), "r"(ncols)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
-
-// tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 8.6, sm_100f or sm_101f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_cta_group_2_shared_cta(uint32_t* dst, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
-  asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(dst))), "r"(ncols)
+    : "r"(dst.address), "r"(ncols)
     : "memory");
 }
 #else
@@ -146,24 +120,11 @@ PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 
 // tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_1_shared_cta(uint32_t dst, uint32_t ncols)
+PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_1_shared_cta(shared_place<uint32_t> dst, uint32_t ncols)
 #if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :
-    : "r"(dst), "r"(ncols)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_110f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_1_shared_cta(uint32_t* dst, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_110F_PTX_9_4
-{
-  asm volatile("tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(dst))), "r"(ncols)
+    : "r"(dst.address), "r"(ncols)
     : "memory");
 }
 #else
@@ -185,24 +146,11 @@ PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 
 // tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_2_shared_cta(uint32_t dst, uint32_t ncols)
+PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_2_shared_cta(shared_place<uint32_t> dst, uint32_t ncols)
 #if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" :
-    : "r"(dst), "r"(ncols)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [dst], nCols;  PTX ISA 9.4, sm_100f or sm_110f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_2_shared_cta(uint32_t* dst, uint32_t ncols)
-#if PTXMMA_SM_100F_SM_110F_PTX_9_4
-{
-  asm volatile("tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(dst))), "r"(ncols)
+    : "r"(dst.address), "r"(ncols)
     : "memory");
 }
 #else
@@ -374,24 +322,11 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [mbar];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster(uint32_t mbar)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster(shared_place<uint64_t> mbar)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" :
-    : "r"(mbar)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [mbar];  PTX ISA 8.6, sm_100f or sm_101f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster(uint64_t* mbar)
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar)))
+    : "r"(mbar.address)
     : "memory");
 }
 #else
@@ -413,24 +348,11 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [mbar];  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster(uint32_t mbar)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster(shared_place<uint64_t> mbar)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%0];" :
-    : "r"(mbar)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [mbar];  PTX ISA 8.6, sm_100f or sm_101f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster(uint64_t* mbar)
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
-  asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%0];" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar)))
+    : "r"(mbar.address)
     : "memory");
 }
 #else
@@ -452,24 +374,11 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [mbar], ctaMask;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster(uint32_t mbar, uint16_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" :
-    : "r"(mbar), "h"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [mbar], ctaMask;  PTX ISA 8.6, sm_100f or sm_101f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "h"(ctamask)
+    : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
 #else
@@ -491,24 +400,11 @@ PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [mbar], ctaMask;  PTX ISA 8.6, sm_100f or sm_101f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(uint32_t mbar, uint16_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask)
 #if PTXMMA_SM_100F_SM_101F_PTX_8_6
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" :
-    : "r"(mbar), "h"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [mbar], ctaMask;  PTX ISA 8.6, sm_100f or sm_101f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
-  asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "h"(ctamask)
+    : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
 #else
@@ -543,24 +439,11 @@ PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_16b(uint32_t mbar, uint16_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask)
 #if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
-    : "r"(mbar), "h"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_110f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_100F_SM_110F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "h"(ctamask)
+    : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
 #else
@@ -569,24 +452,11 @@ PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_32b(uint32_t mbar, uint32_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask)
 #if PTXMMA_SM_107F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
-    : "r"(mbar), "r"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_107F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask)
-#if PTXMMA_SM_107F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "r"(ctamask)
+    : "r"(mbar.address), "r"(ctamask)
     : "memory");
 }
 #else
@@ -621,24 +491,11 @@ PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_110f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_16b(uint32_t mbar, uint16_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask)
 #if PTXMMA_SM_100F_SM_110F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
-    : "r"(mbar), "h"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_100f or sm_110f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_100F_SM_110F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "h"(ctamask)
+    : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
 #else
@@ -647,24 +504,11 @@ PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_32b(uint32_t mbar, uint32_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask)
 #if PTXMMA_SM_107F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
-    : "r"(mbar), "r"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_107F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask)
-#if PTXMMA_SM_107F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "r"(ctamask)
+    : "r"(mbar.address), "r"(ctamask)
     : "memory");
 }
 #else
@@ -686,24 +530,11 @@ PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [mbar];  PTX ISA 9.4, sm_107f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster(uint32_t mbar)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster(shared_place<uint64_t> mbar)
 #if PTXMMA_SM_107F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [%0];" :
-    : "r"(mbar)
-    : "memory");
-}
-#else
-PTXMMA_SM_107F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [mbar];  PTX ISA 9.4, sm_107f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster(uint64_t* mbar)
-#if PTXMMA_SM_107F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [%0];" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar)))
+    : "r"(mbar.address)
     : "memory");
 }
 #else
@@ -725,24 +556,11 @@ PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [mbar];  PTX ISA 9.4, sm_107f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster(uint32_t mbar)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster(shared_place<uint64_t> mbar)
 #if PTXMMA_SM_107F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [%0];" :
-    : "r"(mbar)
-    : "memory");
-}
-#else
-PTXMMA_SM_107F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [mbar];  PTX ISA 9.4, sm_107f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster(uint64_t* mbar)
-#if PTXMMA_SM_107F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [%0];" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar)))
+    : "r"(mbar.address)
     : "memory");
 }
 #else
@@ -790,24 +608,11 @@ PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster(uint32_t mbar, uint16_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask)
 #if PTXMMA_SM_107F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster.b64 [%0], %1;" :
-    : "r"(mbar), "h"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_107F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_107F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "h"(ctamask)
+    : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
 #else
@@ -816,24 +621,11 @@ PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b(uint32_t mbar, uint16_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask)
 #if PTXMMA_SM_107F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
-    : "r"(mbar), "h"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_107F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_107F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "h"(ctamask)
+    : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
 #else
@@ -842,24 +634,11 @@ PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b(uint32_t mbar, uint32_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask)
 #if PTXMMA_SM_107F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
-    : "r"(mbar), "r"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_107F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask)
-#if PTXMMA_SM_107F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "r"(ctamask)
+    : "r"(mbar.address), "r"(ctamask)
     : "memory");
 }
 #else
@@ -907,24 +686,11 @@ PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster(uint32_t mbar, uint16_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask)
 #if PTXMMA_SM_107F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster.b64 [%0], %1;" :
-    : "r"(mbar), "h"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_107F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_107F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "h"(ctamask)
+    : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
 #else
@@ -933,24 +699,11 @@ PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b(uint32_t mbar, uint16_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask)
 #if PTXMMA_SM_107F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
-    : "r"(mbar), "h"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_107F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::16b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
-#if PTXMMA_SM_107F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "h"(ctamask)
+    : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
 #else
@@ -959,24 +712,11 @@ PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b(uint32_t mbar, uint32_t ctamask)
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask)
 #if PTXMMA_SM_107F_PTX_9_4
 {
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
-    : "r"(mbar), "r"(ctamask)
-    : "memory");
-}
-#else
-PTXMMA_SM_107F_PTX_9_4_ABSENT
-#endif
-
-// tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::32b.b64 [mbar], ctaMask;  PTX ISA 9.4, sm_107f
-template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask)
-#if PTXMMA_SM_107F_PTX_9_4
-{
-  asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(mbar))), "r"(ctamask)
+    : "r"(mbar.address), "r"(ctamask)
     : "memory");
 }
 #else

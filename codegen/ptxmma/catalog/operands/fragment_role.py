@@ -44,6 +44,7 @@ class Fragment(Role):
         array = Parameter(
             parameter=f"{'' if prefix else 'const '}{c_type} (&{name})[{operand.registers}]",
             values=tuple(f'"{prefix}{operand.constraint}"({name}[{i}])' for i in range(operand.registers)),
+            array=f'"{prefix}{operand.constraint}", {name}',
             text="{{{}}}",
         )
         return (array,)

@@ -51,9 +51,19 @@ class Location(Role):
         shared = f'"{operand.constraint}"(static_cast<{c_type}>(__cvta_generic_to_shared({name})))'
         return (*super().parameters(operand, name, c_type), Parameter(parameter=pointer, values=(shared,)))
 
+    def either(self, operand: Operand, name: str, c_type: str) -> Parameter | None:  # noqa: ARG002  # 32 bits
+        """A shared address: a number, or made of a pointer."""
+        if operand.constraint == "l":
+            return None
+        return Parameter(parameter=f"{self.place(operand)} {name}", values=(f'"{operand.constraint}"({name}.address)',))
+
     def target(self, operand: Operand) -> str:
         """The C++ type that a pointer to it points to."""
         return f"uint{8 * operand.alignment}_t"
+
+    def place(self, operand: Operand) -> str:
+        """The C++ type of its address in shared memory."""
+        return f"shared_place<{'' if operand.writes else 'const '}{self.target(operand)}>"
 
 
 class Address(Location):
@@ -79,6 +89,10 @@ class Address(Location):
     def target(self, operand: Operand) -> str:  # noqa: ARG002  # a matrix of any type
         """Elements of any type."""
         return "void"
+
+    def place(self, operand: Operand) -> str:
+        """The same without a template: many functions have it, and compilers read it faster."""
+        return "shared_destination" if operand.writes else "shared_source"
 
 
 class Stride(Role):

@@ -100,6 +100,7 @@ class Parameter(NamedTuple):
         template: ``"int imm_scale_a = 1"``; empty for a parameter.
         check: statement that checks a template argument.
         values: its asm operands: ``('"r"(a[0])', …)``.
+        array: the array whose elements its values are, in order, with the constraint before it: ``'"+f", d'``; empty for other values.
         text: how it reads in the asm text, around the numbers of its values.
         prologue: asm text before the instruction.
     """
@@ -108,6 +109,7 @@ class Parameter(NamedTuple):
     template: str = ""
     check: str = ""
     values: tuple[str, ...] = ()
+    array: str = ""
     text: str = "{}"
     prologue: str = ""
 
@@ -168,6 +170,10 @@ class Role:
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
         """The ways in which a C++ function takes it, the usual one first; ``name`` is its name in C++."""
         return (Parameter(parameter=f"{c_type} {name}", values=(f'"{operand.constraint}"({name})',)),)
+
+    def either(self, operand: Operand, name: str, c_type: str) -> Parameter | None:  # noqa: ARG002  # most have no such type
+        """The parameter of a C++ type that stands for all of these ways; None where there is no such type."""
+        return None
 
 
 def legal_values(entry: OperandKind, facts: Facts | None = None) -> Sequence[int]:

@@ -16,7 +16,7 @@ from ptxmma.model import matches, operand_names
 #: Types, templates and namespaces that the headers of every spec have.
 HEADER_NAMES = frozenset(
     {"carried", "detail", "fragment", "layout", "matrix_descriptor", "no_hint", "operand_tile", "shape", "shared_tile", "side_by_side"}
-    | {"tcgen05_descriptor", "tcgen05_product", "tcgen05_tile"}
+    | {"shared_destination", "shared_place", "shared_source", "tcgen05_descriptor", "tcgen05_product", "tcgen05_tile"}
     | {"sparse", "storage", "word"}
 )
 

@@ -747,6 +747,21 @@ __device__ __noinline__ void absent(Message message) {
 
 }  // namespace detail
 
+// A place in shared memory, as wrappers take it: its 32-bit address, or a pointer to it.
+template <class Object>
+struct shared_place {
+  uint32_t address;
+#if defined(__CUDACC__)
+  __device__ __forceinline__ shared_place(uint32_t number) : address(number) {}
+  __device__ __forceinline__ shared_place(Object* object) : address(static_cast<uint32_t>(__cvta_generic_to_shared(object))) {}
+#else
+  shared_place(uint32_t number);
+  shared_place(Object* object);
+#endif
+};
+using shared_source = shared_place<const void>;
+using shared_destination = shared_place<void>;
+
 // Fences for the registers of asynchronous instructions, whose protocol is in ordering.cuh.  The compiler sees neither that such
 // an instruction goes on reading and writing its registers after it was issued, nor that a later wait makes its results valid, and may
 // move a plain access to them across either.  No access to a fenced register moves across its fence.  Fence the accumulators (and an A

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "layouts.cuh"
+#include "../cuda/register_lists.cuh"
 
 namespace ptxmma {
 
@@ -239,9 +240,8 @@ PTXMMA_FUNCTION wgmma_m64n64k32_f16_e5m2_e5m2(uint32_t (&d)[16], const uint32_t 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %21, 0; wgmma.mma_async.sync.aligned.m64n64k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19}, %20, scale_d, %22, %23;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %21, 0; wgmma.mma_async.sync.aligned.m64n64k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, scale_d, %22, %23;}"
+    : PTXMMA_REGISTERS_16("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -255,9 +255,8 @@ PTXMMA_FUNCTION wgmma_m64n64k32_f16_e5m2_e5m2(uint32_t (&d)[16], uint64_t a_desc
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %18, 0; wgmma.mma_async.sync.aligned.m64n64k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, %16, %17, scale_d, %19, %20;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %18, 0; wgmma.mma_async.sync.aligned.m64n64k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_16 "}, %16, %17, scale_d, %19, %20;}"
+    : PTXMMA_REGISTERS_16("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -271,11 +270,8 @@ PTXMMA_FUNCTION wgmma_m64n72k32_f16_e5m2_e5m2(uint32_t (&d)[18], const uint32_t 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sync.aligned.m64n72k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17}, {%18, %19, %20, %21}, %22, scale_d, %24, %25;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sync.aligned.m64n72k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_18 "}, {%18, %19, %20, %21}, %22, scale_d, %24, %25;}"
+    : PTXMMA_REGISTERS_18("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -289,11 +285,8 @@ PTXMMA_FUNCTION wgmma_m64n72k32_f16_e5m2_e5m2(uint32_t (&d)[18], uint64_t a_desc
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sync.aligned.m64n72k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17}, %18, %19, scale_d, %21, %22;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sync.aligned.m64n72k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_18 "}, %18, %19, scale_d, %21, %22;}"
+    : PTXMMA_REGISTERS_18("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -307,11 +300,8 @@ PTXMMA_FUNCTION wgmma_m64n80k32_f16_e5m2_e5m2(uint32_t (&d)[20], const uint32_t 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sync.aligned.m64n80k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, {%20, %21, %22, %23}, %24, scale_d, %26, %27;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sync.aligned.m64n80k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, scale_d, %26, %27;}"
+    : PTXMMA_REGISTERS_20("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -325,11 +315,8 @@ PTXMMA_FUNCTION wgmma_m64n80k32_f16_e5m2_e5m2(uint32_t (&d)[20], uint64_t a_desc
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sync.aligned.m64n80k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, %20, %21, scale_d, %23, %24;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sync.aligned.m64n80k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_20 "}, %20, %21, scale_d, %23, %24;}"
+    : PTXMMA_REGISTERS_20("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -343,11 +330,8 @@ PTXMMA_FUNCTION wgmma_m64n88k32_f16_e5m2_e5m2(uint32_t (&d)[22], const uint32_t 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sync.aligned.m64n88k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21}, {%22, %23, %24, %25}, %26, scale_d, %28, %29;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sync.aligned.m64n88k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_22 "}, {%22, %23, %24, %25}, %26, scale_d, %28, %29;}"
+    : PTXMMA_REGISTERS_22("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -361,11 +345,8 @@ PTXMMA_FUNCTION wgmma_m64n88k32_f16_e5m2_e5m2(uint32_t (&d)[22], uint64_t a_desc
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sync.aligned.m64n88k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21}, %22, %23, scale_d, %25, %26;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sync.aligned.m64n88k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_22 "}, %22, %23, scale_d, %25, %26;}"
+    : PTXMMA_REGISTERS_22("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -379,11 +360,8 @@ PTXMMA_FUNCTION wgmma_m64n96k32_f16_e5m2_e5m2(uint32_t (&d)[24], const uint32_t 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sync.aligned.m64n96k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, {%24, %25, %26, %27}, %28, scale_d, %30, %31;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sync.aligned.m64n96k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, scale_d, %30, %31;}"
+    : PTXMMA_REGISTERS_24("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -397,11 +375,8 @@ PTXMMA_FUNCTION wgmma_m64n96k32_f16_e5m2_e5m2(uint32_t (&d)[24], uint64_t a_desc
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sync.aligned.m64n96k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, %24, %25, scale_d, %27, %28;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sync.aligned.m64n96k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_24 "}, %24, %25, scale_d, %27, %28;}"
+    : PTXMMA_REGISTERS_24("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -415,12 +390,8 @@ PTXMMA_FUNCTION wgmma_m64n104k32_f16_e5m2_e5m2(uint32_t (&d)[26], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sync.aligned.m64n104k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25}, {%26, %27, %28, %29}, %30, scale_d, %32, %33;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sync.aligned.m64n104k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_26 "}, {%26, %27, %28, %29}, %30, scale_d, %32, %33;}"
+    : PTXMMA_REGISTERS_26("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -434,12 +405,8 @@ PTXMMA_FUNCTION wgmma_m64n104k32_f16_e5m2_e5m2(uint32_t (&d)[26], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sync.aligned.m64n104k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25}, %26, %27, scale_d, %29, %30;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sync.aligned.m64n104k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_26 "}, %26, %27, scale_d, %29, %30;}"
+    : PTXMMA_REGISTERS_26("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -453,12 +420,8 @@ PTXMMA_FUNCTION wgmma_m64n112k32_f16_e5m2_e5m2(uint32_t (&d)[28], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sync.aligned.m64n112k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, {%28, %29, %30, %31}, %32, scale_d, %34, %35;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sync.aligned.m64n112k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, scale_d, %34, %35;}"
+    : PTXMMA_REGISTERS_28("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -472,12 +435,8 @@ PTXMMA_FUNCTION wgmma_m64n112k32_f16_e5m2_e5m2(uint32_t (&d)[28], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sync.aligned.m64n112k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, %28, %29, scale_d, %31, %32;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sync.aligned.m64n112k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_28 "}, %28, %29, scale_d, %31, %32;}"
+    : PTXMMA_REGISTERS_28("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -491,12 +450,8 @@ PTXMMA_FUNCTION wgmma_m64n120k32_f16_e5m2_e5m2(uint32_t (&d)[30], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sync.aligned.m64n120k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29}, {%30, %31, %32, %33}, %34, scale_d, %36, %37;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sync.aligned.m64n120k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_30 "}, {%30, %31, %32, %33}, %34, scale_d, %36, %37;}"
+    : PTXMMA_REGISTERS_30("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -510,12 +465,8 @@ PTXMMA_FUNCTION wgmma_m64n120k32_f16_e5m2_e5m2(uint32_t (&d)[30], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sync.aligned.m64n120k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29}, %30, %31, scale_d, %33, %34;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sync.aligned.m64n120k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_30 "}, %30, %31, scale_d, %33, %34;}"
+    : PTXMMA_REGISTERS_30("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -529,12 +480,8 @@ PTXMMA_FUNCTION wgmma_m64n128k32_f16_e5m2_e5m2(uint32_t (&d)[32], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sync.aligned.m64n128k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, scale_d, %38, %39;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sync.aligned.m64n128k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, scale_d, %38, %39;}"
+    : PTXMMA_REGISTERS_32("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -548,12 +495,8 @@ PTXMMA_FUNCTION wgmma_m64n128k32_f16_e5m2_e5m2(uint32_t (&d)[32], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sync.aligned.m64n128k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, scale_d, %35, %36;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sync.aligned.m64n128k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_32 "}, %32, %33, scale_d, %35, %36;}"
+    : PTXMMA_REGISTERS_32("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -567,14 +510,8 @@ PTXMMA_FUNCTION wgmma_m64n136k32_f16_e5m2_e5m2(uint32_t (&d)[34], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sync.aligned.m64n136k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33}, {%34, %35, %36, %37}, %38, scale_d, %40, %41;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sync.aligned.m64n136k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_34 "}, {%34, %35, %36, %37}, %38, scale_d, %40, %41;}"
+    : PTXMMA_REGISTERS_34("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -588,14 +525,8 @@ PTXMMA_FUNCTION wgmma_m64n136k32_f16_e5m2_e5m2(uint32_t (&d)[34], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sync.aligned.m64n136k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33}, %34, %35, scale_d, %37, %38;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sync.aligned.m64n136k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_34 "}, %34, %35, scale_d, %37, %38;}"
+    : PTXMMA_REGISTERS_34("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -609,14 +540,8 @@ PTXMMA_FUNCTION wgmma_m64n144k32_f16_e5m2_e5m2(uint32_t (&d)[36], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sync.aligned.m64n144k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, {%36, %37, %38, %39}, %40, scale_d, %42, %43;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sync.aligned.m64n144k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, scale_d, %42, %43;}"
+    : PTXMMA_REGISTERS_36("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -630,14 +555,8 @@ PTXMMA_FUNCTION wgmma_m64n144k32_f16_e5m2_e5m2(uint32_t (&d)[36], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sync.aligned.m64n144k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, %36, %37, scale_d, %39, %40;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sync.aligned.m64n144k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_36 "}, %36, %37, scale_d, %39, %40;}"
+    : PTXMMA_REGISTERS_36("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -651,14 +570,8 @@ PTXMMA_FUNCTION wgmma_m64n152k32_f16_e5m2_e5m2(uint32_t (&d)[38], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sync.aligned.m64n152k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37}, {%38, %39, %40, %41}, %42, scale_d, %44, %45;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sync.aligned.m64n152k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_38 "}, {%38, %39, %40, %41}, %42, scale_d, %44, %45;}"
+    : PTXMMA_REGISTERS_38("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -672,14 +585,8 @@ PTXMMA_FUNCTION wgmma_m64n152k32_f16_e5m2_e5m2(uint32_t (&d)[38], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sync.aligned.m64n152k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37}, %38, %39, scale_d, %41, %42;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sync.aligned.m64n152k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_38 "}, %38, %39, scale_d, %41, %42;}"
+    : PTXMMA_REGISTERS_38("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -693,14 +600,8 @@ PTXMMA_FUNCTION wgmma_m64n160k32_f16_e5m2_e5m2(uint32_t (&d)[40], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sync.aligned.m64n160k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, {%40, %41, %42, %43}, %44, scale_d, %46, %47;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sync.aligned.m64n160k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, scale_d, %46, %47;}"
+    : PTXMMA_REGISTERS_40("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -714,14 +615,8 @@ PTXMMA_FUNCTION wgmma_m64n160k32_f16_e5m2_e5m2(uint32_t (&d)[40], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sync.aligned.m64n160k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, %40, %41, scale_d, %43, %44;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sync.aligned.m64n160k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_40 "}, %40, %41, scale_d, %43, %44;}"
+    : PTXMMA_REGISTERS_40("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -735,15 +630,8 @@ PTXMMA_FUNCTION wgmma_m64n168k32_f16_e5m2_e5m2(uint32_t (&d)[42], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sync.aligned.m64n168k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41}, {%42, %43, %44, %45}, %46, scale_d, %48, %49;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sync.aligned.m64n168k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_42 "}, {%42, %43, %44, %45}, %46, scale_d, %48, %49;}"
+    : PTXMMA_REGISTERS_42("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -757,15 +645,8 @@ PTXMMA_FUNCTION wgmma_m64n168k32_f16_e5m2_e5m2(uint32_t (&d)[42], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sync.aligned.m64n168k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41}, %42, %43, scale_d, %45, %46;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sync.aligned.m64n168k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_42 "}, %42, %43, scale_d, %45, %46;}"
+    : PTXMMA_REGISTERS_42("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -779,15 +660,8 @@ PTXMMA_FUNCTION wgmma_m64n176k32_f16_e5m2_e5m2(uint32_t (&d)[44], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sync.aligned.m64n176k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, {%44, %45, %46, %47}, %48, scale_d, %50, %51;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sync.aligned.m64n176k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, scale_d, %50, %51;}"
+    : PTXMMA_REGISTERS_44("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -801,15 +675,8 @@ PTXMMA_FUNCTION wgmma_m64n176k32_f16_e5m2_e5m2(uint32_t (&d)[44], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sync.aligned.m64n176k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, %44, %45, scale_d, %47, %48;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sync.aligned.m64n176k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_44 "}, %44, %45, scale_d, %47, %48;}"
+    : PTXMMA_REGISTERS_44("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -823,15 +690,8 @@ PTXMMA_FUNCTION wgmma_m64n184k32_f16_e5m2_e5m2(uint32_t (&d)[46], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sync.aligned.m64n184k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45}, {%46, %47, %48, %49}, %50, scale_d, %52, %53;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sync.aligned.m64n184k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_46 "}, {%46, %47, %48, %49}, %50, scale_d, %52, %53;}"
+    : PTXMMA_REGISTERS_46("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -845,15 +705,8 @@ PTXMMA_FUNCTION wgmma_m64n184k32_f16_e5m2_e5m2(uint32_t (&d)[46], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sync.aligned.m64n184k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45}, %46, %47, scale_d, %49, %50;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sync.aligned.m64n184k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_46 "}, %46, %47, scale_d, %49, %50;}"
+    : PTXMMA_REGISTERS_46("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -867,15 +720,8 @@ PTXMMA_FUNCTION wgmma_m64n192k32_f16_e5m2_e5m2(uint32_t (&d)[48], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sync.aligned.m64n192k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, {%48, %49, %50, %51}, %52, scale_d, %54, %55;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sync.aligned.m64n192k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, scale_d, %54, %55;}"
+    : PTXMMA_REGISTERS_48("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -889,15 +735,8 @@ PTXMMA_FUNCTION wgmma_m64n192k32_f16_e5m2_e5m2(uint32_t (&d)[48], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sync.aligned.m64n192k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, scale_d, %51, %52;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sync.aligned.m64n192k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_48 "}, %48, %49, scale_d, %51, %52;}"
+    : PTXMMA_REGISTERS_48("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -911,17 +750,8 @@ PTXMMA_FUNCTION wgmma_m64n200k32_f16_e5m2_e5m2(uint32_t (&d)[50], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sync.aligned.m64n200k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49}, {%50, %51, %52, %53}, %54, scale_d, %56, %57;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sync.aligned.m64n200k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_50 "}, {%50, %51, %52, %53}, %54, scale_d, %56, %57;}"
+    : PTXMMA_REGISTERS_50("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -935,17 +765,8 @@ PTXMMA_FUNCTION wgmma_m64n200k32_f16_e5m2_e5m2(uint32_t (&d)[50], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sync.aligned.m64n200k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49}, %50, %51, scale_d, %53, %54;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sync.aligned.m64n200k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_50 "}, %50, %51, scale_d, %53, %54;}"
+    : PTXMMA_REGISTERS_50("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -959,17 +780,8 @@ PTXMMA_FUNCTION wgmma_m64n208k32_f16_e5m2_e5m2(uint32_t (&d)[52], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sync.aligned.m64n208k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, {%52, %53, %54, %55}, %56, scale_d, %58, %59;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sync.aligned.m64n208k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, scale_d, %58, %59;}"
+    : PTXMMA_REGISTERS_52("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -983,17 +795,8 @@ PTXMMA_FUNCTION wgmma_m64n208k32_f16_e5m2_e5m2(uint32_t (&d)[52], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sync.aligned.m64n208k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, %52, %53, scale_d, %55, %56;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sync.aligned.m64n208k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_52 "}, %52, %53, scale_d, %55, %56;}"
+    : PTXMMA_REGISTERS_52("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1007,17 +810,8 @@ PTXMMA_FUNCTION wgmma_m64n216k32_f16_e5m2_e5m2(uint32_t (&d)[54], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sync.aligned.m64n216k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53}, {%54, %55, %56, %57}, %58, scale_d, %60, %61;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sync.aligned.m64n216k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_54 "}, {%54, %55, %56, %57}, %58, scale_d, %60, %61;}"
+    : PTXMMA_REGISTERS_54("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1031,17 +825,8 @@ PTXMMA_FUNCTION wgmma_m64n216k32_f16_e5m2_e5m2(uint32_t (&d)[54], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sync.aligned.m64n216k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53}, %54, %55, scale_d, %57, %58;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sync.aligned.m64n216k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_54 "}, %54, %55, scale_d, %57, %58;}"
+    : PTXMMA_REGISTERS_54("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1055,17 +840,8 @@ PTXMMA_FUNCTION wgmma_m64n224k32_f16_e5m2_e5m2(uint32_t (&d)[56], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sync.aligned.m64n224k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, {%56, %57, %58, %59}, %60, scale_d, %62, %63;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sync.aligned.m64n224k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, scale_d, %62, %63;}"
+    : PTXMMA_REGISTERS_56("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1079,17 +855,8 @@ PTXMMA_FUNCTION wgmma_m64n224k32_f16_e5m2_e5m2(uint32_t (&d)[56], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sync.aligned.m64n224k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, %56, %57, scale_d, %59, %60;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sync.aligned.m64n224k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_56 "}, %56, %57, scale_d, %59, %60;}"
+    : PTXMMA_REGISTERS_56("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1103,18 +870,8 @@ PTXMMA_FUNCTION wgmma_m64n232k32_f16_e5m2_e5m2(uint32_t (&d)[58], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sync.aligned.m64n232k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57}, {%58, %59, %60, %61}, %62, scale_d, %64, %65;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sync.aligned.m64n232k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_58 "}, {%58, %59, %60, %61}, %62, scale_d, %64, %65;}"
+    : PTXMMA_REGISTERS_58("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1128,18 +885,8 @@ PTXMMA_FUNCTION wgmma_m64n232k32_f16_e5m2_e5m2(uint32_t (&d)[58], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sync.aligned.m64n232k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57}, %58, %59, scale_d, %61, %62;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sync.aligned.m64n232k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_58 "}, %58, %59, scale_d, %61, %62;}"
+    : PTXMMA_REGISTERS_58("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1153,18 +900,8 @@ PTXMMA_FUNCTION wgmma_m64n240k32_f16_e5m2_e5m2(uint32_t (&d)[60], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sync.aligned.m64n240k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, {%60, %61, %62, %63}, %64, scale_d, %66, %67;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sync.aligned.m64n240k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, scale_d, %66, %67;}"
+    : PTXMMA_REGISTERS_60("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1178,18 +915,8 @@ PTXMMA_FUNCTION wgmma_m64n240k32_f16_e5m2_e5m2(uint32_t (&d)[60], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sync.aligned.m64n240k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, %60, %61, scale_d, %63, %64;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sync.aligned.m64n240k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_60 "}, %60, %61, scale_d, %63, %64;}"
+    : PTXMMA_REGISTERS_60("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1203,18 +930,8 @@ PTXMMA_FUNCTION wgmma_m64n248k32_f16_e5m2_e5m2(uint32_t (&d)[62], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sync.aligned.m64n248k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61}, {%62, %63, %64, %65}, %66, scale_d, %68, %69;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sync.aligned.m64n248k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_62 "}, {%62, %63, %64, %65}, %66, scale_d, %68, %69;}"
+    : PTXMMA_REGISTERS_62("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1228,18 +945,8 @@ PTXMMA_FUNCTION wgmma_m64n248k32_f16_e5m2_e5m2(uint32_t (&d)[62], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sync.aligned.m64n248k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61}, %62, %63, scale_d, %65, %66;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sync.aligned.m64n248k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_62 "}, %62, %63, scale_d, %65, %66;}"
+    : PTXMMA_REGISTERS_62("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1253,18 +960,8 @@ PTXMMA_FUNCTION wgmma_m64n256k32_f16_e5m2_e5m2(uint32_t (&d)[64], const uint32_t
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sync.aligned.m64n256k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, scale_d, %70, %71;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61]), "+r"(d[62]), "+r"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sync.aligned.m64n256k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, scale_d, %70, %71;}"
+    : PTXMMA_REGISTERS_64("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1278,18 +975,8 @@ PTXMMA_FUNCTION wgmma_m64n256k32_f16_e5m2_e5m2(uint32_t (&d)[64], uint64_t a_des
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sync.aligned.m64n256k32.f16.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, scale_d, %67, %68;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61]), "+r"(d[62]), "+r"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sync.aligned.m64n256k32.f16.e5m2.e5m2 {" PTXMMA_PLACES_64 "}, %64, %65, scale_d, %67, %68;}"
+    : PTXMMA_REGISTERS_64("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1395,9 +1082,8 @@ PTXMMA_FUNCTION wgmma_m64n32k32_f32_e5m2_e5m2(float (&d)[16], const uint32_t (&a
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %21, 0; wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19}, %20, scale_d, %22, %23;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %21, 0; wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, scale_d, %22, %23;}"
+    : PTXMMA_REGISTERS_16("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1411,9 +1097,8 @@ PTXMMA_FUNCTION wgmma_m64n32k32_f32_e5m2_e5m2(float (&d)[16], uint64_t a_desc, u
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %18, 0; wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, %16, %17, scale_d, %19, %20;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %18, 0; wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_16 "}, %16, %17, scale_d, %19, %20;}"
+    : PTXMMA_REGISTERS_16("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1427,11 +1112,8 @@ PTXMMA_FUNCTION wgmma_m64n40k32_f32_e5m2_e5m2(float (&d)[20], const uint32_t (&a
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sync.aligned.m64n40k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, {%20, %21, %22, %23}, %24, scale_d, %26, %27;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sync.aligned.m64n40k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, scale_d, %26, %27;}"
+    : PTXMMA_REGISTERS_20("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1445,11 +1127,8 @@ PTXMMA_FUNCTION wgmma_m64n40k32_f32_e5m2_e5m2(float (&d)[20], uint64_t a_desc, u
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sync.aligned.m64n40k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, %20, %21, scale_d, %23, %24;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sync.aligned.m64n40k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_20 "}, %20, %21, scale_d, %23, %24;}"
+    : PTXMMA_REGISTERS_20("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1463,11 +1142,8 @@ PTXMMA_FUNCTION wgmma_m64n48k32_f32_e5m2_e5m2(float (&d)[24], const uint32_t (&a
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, {%24, %25, %26, %27}, %28, scale_d, %30, %31;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, scale_d, %30, %31;}"
+    : PTXMMA_REGISTERS_24("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1481,11 +1157,8 @@ PTXMMA_FUNCTION wgmma_m64n48k32_f32_e5m2_e5m2(float (&d)[24], uint64_t a_desc, u
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, %24, %25, scale_d, %27, %28;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_24 "}, %24, %25, scale_d, %27, %28;}"
+    : PTXMMA_REGISTERS_24("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1499,12 +1172,8 @@ PTXMMA_FUNCTION wgmma_m64n56k32_f32_e5m2_e5m2(float (&d)[28], const uint32_t (&a
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sync.aligned.m64n56k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, {%28, %29, %30, %31}, %32, scale_d, %34, %35;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sync.aligned.m64n56k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, scale_d, %34, %35;}"
+    : PTXMMA_REGISTERS_28("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1518,12 +1187,8 @@ PTXMMA_FUNCTION wgmma_m64n56k32_f32_e5m2_e5m2(float (&d)[28], uint64_t a_desc, u
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sync.aligned.m64n56k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, %28, %29, scale_d, %31, %32;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sync.aligned.m64n56k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_28 "}, %28, %29, scale_d, %31, %32;}"
+    : PTXMMA_REGISTERS_28("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1537,12 +1202,8 @@ PTXMMA_FUNCTION wgmma_m64n64k32_f32_e5m2_e5m2(float (&d)[32], const uint32_t (&a
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, scale_d, %38, %39;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, scale_d, %38, %39;}"
+    : PTXMMA_REGISTERS_32("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1556,12 +1217,8 @@ PTXMMA_FUNCTION wgmma_m64n64k32_f32_e5m2_e5m2(float (&d)[32], uint64_t a_desc, u
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, scale_d, %35, %36;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_32 "}, %32, %33, scale_d, %35, %36;}"
+    : PTXMMA_REGISTERS_32("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1575,14 +1232,8 @@ PTXMMA_FUNCTION wgmma_m64n72k32_f32_e5m2_e5m2(float (&d)[36], const uint32_t (&a
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sync.aligned.m64n72k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, {%36, %37, %38, %39}, %40, scale_d, %42, %43;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sync.aligned.m64n72k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, scale_d, %42, %43;}"
+    : PTXMMA_REGISTERS_36("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1596,14 +1247,8 @@ PTXMMA_FUNCTION wgmma_m64n72k32_f32_e5m2_e5m2(float (&d)[36], uint64_t a_desc, u
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sync.aligned.m64n72k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, %36, %37, scale_d, %39, %40;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sync.aligned.m64n72k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_36 "}, %36, %37, scale_d, %39, %40;}"
+    : PTXMMA_REGISTERS_36("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1617,14 +1262,8 @@ PTXMMA_FUNCTION wgmma_m64n80k32_f32_e5m2_e5m2(float (&d)[40], const uint32_t (&a
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, {%40, %41, %42, %43}, %44, scale_d, %46, %47;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, scale_d, %46, %47;}"
+    : PTXMMA_REGISTERS_40("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1638,14 +1277,8 @@ PTXMMA_FUNCTION wgmma_m64n80k32_f32_e5m2_e5m2(float (&d)[40], uint64_t a_desc, u
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, %40, %41, scale_d, %43, %44;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_40 "}, %40, %41, scale_d, %43, %44;}"
+    : PTXMMA_REGISTERS_40("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1659,15 +1292,8 @@ PTXMMA_FUNCTION wgmma_m64n88k32_f32_e5m2_e5m2(float (&d)[44], const uint32_t (&a
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sync.aligned.m64n88k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, {%44, %45, %46, %47}, %48, scale_d, %50, %51;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sync.aligned.m64n88k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, scale_d, %50, %51;}"
+    : PTXMMA_REGISTERS_44("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1681,15 +1307,8 @@ PTXMMA_FUNCTION wgmma_m64n88k32_f32_e5m2_e5m2(float (&d)[44], uint64_t a_desc, u
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sync.aligned.m64n88k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, %44, %45, scale_d, %47, %48;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sync.aligned.m64n88k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_44 "}, %44, %45, scale_d, %47, %48;}"
+    : PTXMMA_REGISTERS_44("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1703,15 +1322,8 @@ PTXMMA_FUNCTION wgmma_m64n96k32_f32_e5m2_e5m2(float (&d)[48], const uint32_t (&a
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sync.aligned.m64n96k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, {%48, %49, %50, %51}, %52, scale_d, %54, %55;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sync.aligned.m64n96k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, scale_d, %54, %55;}"
+    : PTXMMA_REGISTERS_48("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1725,15 +1337,8 @@ PTXMMA_FUNCTION wgmma_m64n96k32_f32_e5m2_e5m2(float (&d)[48], uint64_t a_desc, u
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sync.aligned.m64n96k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, scale_d, %51, %52;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sync.aligned.m64n96k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_48 "}, %48, %49, scale_d, %51, %52;}"
+    : PTXMMA_REGISTERS_48("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1747,17 +1352,8 @@ PTXMMA_FUNCTION wgmma_m64n104k32_f32_e5m2_e5m2(float (&d)[52], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sync.aligned.m64n104k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, {%52, %53, %54, %55}, %56, scale_d, %58, %59;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sync.aligned.m64n104k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, scale_d, %58, %59;}"
+    : PTXMMA_REGISTERS_52("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1771,17 +1367,8 @@ PTXMMA_FUNCTION wgmma_m64n104k32_f32_e5m2_e5m2(float (&d)[52], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sync.aligned.m64n104k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, %52, %53, scale_d, %55, %56;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sync.aligned.m64n104k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_52 "}, %52, %53, scale_d, %55, %56;}"
+    : PTXMMA_REGISTERS_52("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1795,17 +1382,8 @@ PTXMMA_FUNCTION wgmma_m64n112k32_f32_e5m2_e5m2(float (&d)[56], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sync.aligned.m64n112k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, {%56, %57, %58, %59}, %60, scale_d, %62, %63;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sync.aligned.m64n112k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, scale_d, %62, %63;}"
+    : PTXMMA_REGISTERS_56("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1819,17 +1397,8 @@ PTXMMA_FUNCTION wgmma_m64n112k32_f32_e5m2_e5m2(float (&d)[56], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sync.aligned.m64n112k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, %56, %57, scale_d, %59, %60;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sync.aligned.m64n112k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_56 "}, %56, %57, scale_d, %59, %60;}"
+    : PTXMMA_REGISTERS_56("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1843,18 +1412,8 @@ PTXMMA_FUNCTION wgmma_m64n120k32_f32_e5m2_e5m2(float (&d)[60], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sync.aligned.m64n120k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, {%60, %61, %62, %63}, %64, scale_d, %66, %67;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sync.aligned.m64n120k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, scale_d, %66, %67;}"
+    : PTXMMA_REGISTERS_60("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1868,18 +1427,8 @@ PTXMMA_FUNCTION wgmma_m64n120k32_f32_e5m2_e5m2(float (&d)[60], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sync.aligned.m64n120k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, %60, %61, scale_d, %63, %64;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sync.aligned.m64n120k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_60 "}, %60, %61, scale_d, %63, %64;}"
+    : PTXMMA_REGISTERS_60("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1893,18 +1442,8 @@ PTXMMA_FUNCTION wgmma_m64n128k32_f32_e5m2_e5m2(float (&d)[64], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, scale_d, %70, %71;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, scale_d, %70, %71;}"
+    : PTXMMA_REGISTERS_64("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1918,18 +1457,8 @@ PTXMMA_FUNCTION wgmma_m64n128k32_f32_e5m2_e5m2(float (&d)[64], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, scale_d, %67, %68;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_64 "}, %64, %65, scale_d, %67, %68;}"
+    : PTXMMA_REGISTERS_64("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1943,20 +1472,8 @@ PTXMMA_FUNCTION wgmma_m64n136k32_f32_e5m2_e5m2(float (&d)[68], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %73, 0; wgmma.mma_async.sync.aligned.m64n136k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67}, {%68, %69, %70, %71}, %72, scale_d, %74, %75;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %73, 0; wgmma.mma_async.sync.aligned.m64n136k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_68 "}, {%68, %69, %70, %71}, %72, scale_d, %74, %75;}"
+    : PTXMMA_REGISTERS_68("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1970,20 +1487,8 @@ PTXMMA_FUNCTION wgmma_m64n136k32_f32_e5m2_e5m2(float (&d)[68], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %70, 0; wgmma.mma_async.sync.aligned.m64n136k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67}, %68, %69, scale_d, %71, %72;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %70, 0; wgmma.mma_async.sync.aligned.m64n136k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_68 "}, %68, %69, scale_d, %71, %72;}"
+    : PTXMMA_REGISTERS_68("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1997,20 +1502,8 @@ PTXMMA_FUNCTION wgmma_m64n144k32_f32_e5m2_e5m2(float (&d)[72], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %77, 0; wgmma.mma_async.sync.aligned.m64n144k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71}, {%72, %73, %74, %75}, %76, scale_d, %78, %79;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %77, 0; wgmma.mma_async.sync.aligned.m64n144k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_72 "}, {%72, %73, %74, %75}, %76, scale_d, %78, %79;}"
+    : PTXMMA_REGISTERS_72("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2024,20 +1517,8 @@ PTXMMA_FUNCTION wgmma_m64n144k32_f32_e5m2_e5m2(float (&d)[72], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %74, 0; wgmma.mma_async.sync.aligned.m64n144k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71}, %72, %73, scale_d, %75, %76;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %74, 0; wgmma.mma_async.sync.aligned.m64n144k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_72 "}, %72, %73, scale_d, %75, %76;}"
+    : PTXMMA_REGISTERS_72("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2051,21 +1532,8 @@ PTXMMA_FUNCTION wgmma_m64n152k32_f32_e5m2_e5m2(float (&d)[76], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %81, 0; wgmma.mma_async.sync.aligned.m64n152k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75}, {%76, %77, %78, %79}, %80, scale_d, %82, %83;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %81, 0; wgmma.mma_async.sync.aligned.m64n152k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_76 "}, {%76, %77, %78, %79}, %80, scale_d, %82, %83;}"
+    : PTXMMA_REGISTERS_76("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2079,21 +1547,8 @@ PTXMMA_FUNCTION wgmma_m64n152k32_f32_e5m2_e5m2(float (&d)[76], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %78, 0; wgmma.mma_async.sync.aligned.m64n152k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75}, %76, %77, scale_d, %79, %80;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %78, 0; wgmma.mma_async.sync.aligned.m64n152k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_76 "}, %76, %77, scale_d, %79, %80;}"
+    : PTXMMA_REGISTERS_76("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2107,21 +1562,8 @@ PTXMMA_FUNCTION wgmma_m64n160k32_f32_e5m2_e5m2(float (&d)[80], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %85, 0; wgmma.mma_async.sync.aligned.m64n160k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, {%80, %81, %82, %83}, %84, scale_d, %86, %87;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %85, 0; wgmma.mma_async.sync.aligned.m64n160k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_80 "}, {%80, %81, %82, %83}, %84, scale_d, %86, %87;}"
+    : PTXMMA_REGISTERS_80("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2135,21 +1577,8 @@ PTXMMA_FUNCTION wgmma_m64n160k32_f32_e5m2_e5m2(float (&d)[80], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %82, 0; wgmma.mma_async.sync.aligned.m64n160k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, %80, %81, scale_d, %83, %84;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %82, 0; wgmma.mma_async.sync.aligned.m64n160k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_80 "}, %80, %81, scale_d, %83, %84;}"
+    : PTXMMA_REGISTERS_80("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2163,23 +1592,8 @@ PTXMMA_FUNCTION wgmma_m64n168k32_f32_e5m2_e5m2(float (&d)[84], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %89, 0; wgmma.mma_async.sync.aligned.m64n168k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83}, {%84, %85, %86, %87}, %88, scale_d, %90, %91;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %89, 0; wgmma.mma_async.sync.aligned.m64n168k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_84 "}, {%84, %85, %86, %87}, %88, scale_d, %90, %91;}"
+    : PTXMMA_REGISTERS_84("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2193,23 +1607,8 @@ PTXMMA_FUNCTION wgmma_m64n168k32_f32_e5m2_e5m2(float (&d)[84], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %86, 0; wgmma.mma_async.sync.aligned.m64n168k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83}, %84, %85, scale_d, %87, %88;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %86, 0; wgmma.mma_async.sync.aligned.m64n168k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_84 "}, %84, %85, scale_d, %87, %88;}"
+    : PTXMMA_REGISTERS_84("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2223,23 +1622,8 @@ PTXMMA_FUNCTION wgmma_m64n176k32_f32_e5m2_e5m2(float (&d)[88], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %93, 0; wgmma.mma_async.sync.aligned.m64n176k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87}, {%88, %89, %90, %91}, %92, scale_d, %94, %95;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %93, 0; wgmma.mma_async.sync.aligned.m64n176k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_88 "}, {%88, %89, %90, %91}, %92, scale_d, %94, %95;}"
+    : PTXMMA_REGISTERS_88("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2253,23 +1637,8 @@ PTXMMA_FUNCTION wgmma_m64n176k32_f32_e5m2_e5m2(float (&d)[88], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %90, 0; wgmma.mma_async.sync.aligned.m64n176k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87}, %88, %89, scale_d, %91, %92;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %90, 0; wgmma.mma_async.sync.aligned.m64n176k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_88 "}, %88, %89, scale_d, %91, %92;}"
+    : PTXMMA_REGISTERS_88("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2283,24 +1652,8 @@ PTXMMA_FUNCTION wgmma_m64n184k32_f32_e5m2_e5m2(float (&d)[92], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %97, 0; wgmma.mma_async.sync.aligned.m64n184k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91}, {%92, %93, %94, %95}, %96, scale_d, %98, %99;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %97, 0; wgmma.mma_async.sync.aligned.m64n184k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_92 "}, {%92, %93, %94, %95}, %96, scale_d, %98, %99;}"
+    : PTXMMA_REGISTERS_92("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2314,24 +1667,8 @@ PTXMMA_FUNCTION wgmma_m64n184k32_f32_e5m2_e5m2(float (&d)[92], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %94, 0; wgmma.mma_async.sync.aligned.m64n184k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91}, %92, %93, scale_d, %95, %96;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %94, 0; wgmma.mma_async.sync.aligned.m64n184k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_92 "}, %92, %93, scale_d, %95, %96;}"
+    : PTXMMA_REGISTERS_92("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2345,24 +1682,8 @@ PTXMMA_FUNCTION wgmma_m64n192k32_f32_e5m2_e5m2(float (&d)[96], const uint32_t (&
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %101, 0; wgmma.mma_async.sync.aligned.m64n192k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, {%96, %97, %98, %99}, %100, scale_d, %102, %103;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %101, 0; wgmma.mma_async.sync.aligned.m64n192k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_96 "}, {%96, %97, %98, %99}, %100, scale_d, %102, %103;}"
+    : PTXMMA_REGISTERS_96("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2376,24 +1697,8 @@ PTXMMA_FUNCTION wgmma_m64n192k32_f32_e5m2_e5m2(float (&d)[96], uint64_t a_desc, 
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %98, 0; wgmma.mma_async.sync.aligned.m64n192k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, %96, %97, scale_d, %99, %100;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %98, 0; wgmma.mma_async.sync.aligned.m64n192k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_96 "}, %96, %97, scale_d, %99, %100;}"
+    : PTXMMA_REGISTERS_96("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2407,26 +1712,8 @@ PTXMMA_FUNCTION wgmma_m64n200k32_f32_e5m2_e5m2(float (&d)[100], const uint32_t (
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %105, 0; wgmma.mma_async.sync.aligned.m64n200k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99}, {%100, %101, %102, %103}, %104, scale_d, %106, %107;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %105, 0; wgmma.mma_async.sync.aligned.m64n200k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_100 "}, {%100, %101, %102, %103}, %104, scale_d, %106, %107;}"
+    : PTXMMA_REGISTERS_100("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2440,26 +1727,8 @@ PTXMMA_FUNCTION wgmma_m64n200k32_f32_e5m2_e5m2(float (&d)[100], uint64_t a_desc,
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %102, 0; wgmma.mma_async.sync.aligned.m64n200k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99}, %100, %101, scale_d, %103, %104;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %102, 0; wgmma.mma_async.sync.aligned.m64n200k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_100 "}, %100, %101, scale_d, %103, %104;}"
+    : PTXMMA_REGISTERS_100("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2473,26 +1742,8 @@ PTXMMA_FUNCTION wgmma_m64n208k32_f32_e5m2_e5m2(float (&d)[104], const uint32_t (
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %109, 0; wgmma.mma_async.sync.aligned.m64n208k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103}, {%104, %105, %106, %107}, %108, scale_d, %110, %111;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %109, 0; wgmma.mma_async.sync.aligned.m64n208k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_104 "}, {%104, %105, %106, %107}, %108, scale_d, %110, %111;}"
+    : PTXMMA_REGISTERS_104("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2506,26 +1757,8 @@ PTXMMA_FUNCTION wgmma_m64n208k32_f32_e5m2_e5m2(float (&d)[104], uint64_t a_desc,
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %106, 0; wgmma.mma_async.sync.aligned.m64n208k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103}, %104, %105, scale_d, %107, %108;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %106, 0; wgmma.mma_async.sync.aligned.m64n208k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_104 "}, %104, %105, scale_d, %107, %108;}"
+    : PTXMMA_REGISTERS_104("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2539,27 +1772,8 @@ PTXMMA_FUNCTION wgmma_m64n216k32_f32_e5m2_e5m2(float (&d)[108], const uint32_t (
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %113, 0; wgmma.mma_async.sync.aligned.m64n216k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107}, {%108, %109, %110, %111}, %112, scale_d, %114, %115;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %113, 0; wgmma.mma_async.sync.aligned.m64n216k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_108 "}, {%108, %109, %110, %111}, %112, scale_d, %114, %115;}"
+    : PTXMMA_REGISTERS_108("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2573,27 +1787,8 @@ PTXMMA_FUNCTION wgmma_m64n216k32_f32_e5m2_e5m2(float (&d)[108], uint64_t a_desc,
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %110, 0; wgmma.mma_async.sync.aligned.m64n216k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107}, %108, %109, scale_d, %111, %112;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %110, 0; wgmma.mma_async.sync.aligned.m64n216k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_108 "}, %108, %109, scale_d, %111, %112;}"
+    : PTXMMA_REGISTERS_108("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2607,27 +1802,8 @@ PTXMMA_FUNCTION wgmma_m64n224k32_f32_e5m2_e5m2(float (&d)[112], const uint32_t (
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %117, 0; wgmma.mma_async.sync.aligned.m64n224k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111}, {%112, %113, %114, %115}, %116, scale_d, %118, %119;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %117, 0; wgmma.mma_async.sync.aligned.m64n224k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_112 "}, {%112, %113, %114, %115}, %116, scale_d, %118, %119;}"
+    : PTXMMA_REGISTERS_112("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2641,27 +1817,8 @@ PTXMMA_FUNCTION wgmma_m64n224k32_f32_e5m2_e5m2(float (&d)[112], uint64_t a_desc,
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %114, 0; wgmma.mma_async.sync.aligned.m64n224k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111}, %112, %113, scale_d, %115, %116;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %114, 0; wgmma.mma_async.sync.aligned.m64n224k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_112 "}, %112, %113, scale_d, %115, %116;}"
+    : PTXMMA_REGISTERS_112("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2675,29 +1832,8 @@ PTXMMA_FUNCTION wgmma_m64n232k32_f32_e5m2_e5m2(float (&d)[116], const uint32_t (
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %121, 0; wgmma.mma_async.sync.aligned.m64n232k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115}, {%116, %117, %118, %119}, %120, scale_d, %122, %123;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %121, 0; wgmma.mma_async.sync.aligned.m64n232k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_116 "}, {%116, %117, %118, %119}, %120, scale_d, %122, %123;}"
+    : PTXMMA_REGISTERS_116("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2711,29 +1847,8 @@ PTXMMA_FUNCTION wgmma_m64n232k32_f32_e5m2_e5m2(float (&d)[116], uint64_t a_desc,
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %118, 0; wgmma.mma_async.sync.aligned.m64n232k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115}, %116, %117, scale_d, %119, %120;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %118, 0; wgmma.mma_async.sync.aligned.m64n232k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_116 "}, %116, %117, scale_d, %119, %120;}"
+    : PTXMMA_REGISTERS_116("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2747,29 +1862,8 @@ PTXMMA_FUNCTION wgmma_m64n240k32_f32_e5m2_e5m2(float (&d)[120], const uint32_t (
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %125, 0; wgmma.mma_async.sync.aligned.m64n240k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119}, {%120, %121, %122, %123}, %124, scale_d, %126, %127;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %125, 0; wgmma.mma_async.sync.aligned.m64n240k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_120 "}, {%120, %121, %122, %123}, %124, scale_d, %126, %127;}"
+    : PTXMMA_REGISTERS_120("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2783,29 +1877,8 @@ PTXMMA_FUNCTION wgmma_m64n240k32_f32_e5m2_e5m2(float (&d)[120], uint64_t a_desc,
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %122, 0; wgmma.mma_async.sync.aligned.m64n240k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119}, %120, %121, scale_d, %123, %124;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %122, 0; wgmma.mma_async.sync.aligned.m64n240k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_120 "}, %120, %121, scale_d, %123, %124;}"
+    : PTXMMA_REGISTERS_120("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2819,30 +1892,8 @@ PTXMMA_FUNCTION wgmma_m64n248k32_f32_e5m2_e5m2(float (&d)[124], const uint32_t (
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %129, 0; wgmma.mma_async.sync.aligned.m64n248k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123}, {%124, %125, %126, %127}, %128, scale_d, %130, %131;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %129, 0; wgmma.mma_async.sync.aligned.m64n248k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_124 "}, {%124, %125, %126, %127}, %128, scale_d, %130, %131;}"
+    : PTXMMA_REGISTERS_124("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2856,30 +1907,8 @@ PTXMMA_FUNCTION wgmma_m64n248k32_f32_e5m2_e5m2(float (&d)[124], uint64_t a_desc,
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %126, 0; wgmma.mma_async.sync.aligned.m64n248k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123}, %124, %125, scale_d, %127, %128;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %126, 0; wgmma.mma_async.sync.aligned.m64n248k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_124 "}, %124, %125, scale_d, %127, %128;}"
+    : PTXMMA_REGISTERS_124("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2893,30 +1922,8 @@ PTXMMA_FUNCTION wgmma_m64n256k32_f32_e5m2_e5m2(float (&d)[128], const uint32_t (
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %133, 0; wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, {%128, %129, %130, %131}, %132, scale_d, %134, %135;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %133, 0; wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_128 "}, {%128, %129, %130, %131}, %132, scale_d, %134, %135;}"
+    : PTXMMA_REGISTERS_128("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2930,30 +1937,8 @@ PTXMMA_FUNCTION wgmma_m64n256k32_f32_e5m2_e5m2(float (&d)[128], uint64_t a_desc,
 {
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %130, 0; wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, scale_d, %131, %132;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %130, 0; wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e5m2 {" PTXMMA_PLACES_128 "}, %128, %129, scale_d, %131, %132;}"
+    : PTXMMA_REGISTERS_128("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "layouts.cuh"
+#include "../cuda/register_lists.cuh"
 
 namespace ptxmma {
 
@@ -142,9 +143,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_bf16_bf16(float (&d)[16], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25, %26;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.bf16.bf16 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25, %26;}"
+    : PTXMMA_REGISTERS_16("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -162,9 +162,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_bf16_bf16(float (&d)[16], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, %16, %17, %18, %19, scale_d, %21, %22, %23, %24;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.bf16.bf16 {" PTXMMA_PLACES_16 "}, %16, %17, %18, %19, scale_d, %21, %22, %23, %24;}"
+    : PTXMMA_REGISTERS_16("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -181,11 +180,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_bf16_bf16(float (&d)[20], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n40k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29, %30;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n40k32.f32.bf16.bf16 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29, %30;}"
+    : PTXMMA_REGISTERS_20("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -203,11 +199,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_bf16_bf16(float (&d)[20], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n40k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, %20, %21, %22, %23, scale_d, %25, %26, %27, %28;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n40k32.f32.bf16.bf16 {" PTXMMA_PLACES_20 "}, %20, %21, %22, %23, scale_d, %25, %26, %27, %28;}"
+    : PTXMMA_REGISTERS_20("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -224,11 +217,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_bf16_bf16(float (&d)[24], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n48k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33, %34;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n48k32.f32.bf16.bf16 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33, %34;}"
+    : PTXMMA_REGISTERS_24("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -246,11 +236,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_bf16_bf16(float (&d)[24], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n48k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, %24, %25, %26, %27, scale_d, %29, %30, %31, %32;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n48k32.f32.bf16.bf16 {" PTXMMA_PLACES_24 "}, %24, %25, %26, %27, scale_d, %29, %30, %31, %32;}"
+    : PTXMMA_REGISTERS_24("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -267,12 +254,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_bf16_bf16(float (&d)[28], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n56k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37, %38;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n56k32.f32.bf16.bf16 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37, %38;}"
+    : PTXMMA_REGISTERS_28("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -290,12 +273,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_bf16_bf16(float (&d)[28], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n56k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, %28, %29, %30, %31, scale_d, %33, %34, %35, %36;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n56k32.f32.bf16.bf16 {" PTXMMA_PLACES_28 "}, %28, %29, %30, %31, scale_d, %33, %34, %35, %36;}"
+    : PTXMMA_REGISTERS_28("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -312,12 +291,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_bf16_bf16(float (&d)[32], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41, %42;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.bf16.bf16 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41, %42;}"
+    : PTXMMA_REGISTERS_32("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -335,12 +310,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_bf16_bf16(float (&d)[32], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, %34, %35, scale_d, %37, %38, %39, %40;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.bf16.bf16 {" PTXMMA_PLACES_32 "}, %32, %33, %34, %35, scale_d, %37, %38, %39, %40;}"
+    : PTXMMA_REGISTERS_32("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -357,14 +328,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_bf16_bf16(float (&d)[36], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45, %46;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f32.bf16.bf16 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45, %46;}"
+    : PTXMMA_REGISTERS_36("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -382,14 +347,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_bf16_bf16(float (&d)[36], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, %36, %37, %38, %39, scale_d, %41, %42, %43, %44;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f32.bf16.bf16 {" PTXMMA_PLACES_36 "}, %36, %37, %38, %39, scale_d, %41, %42, %43, %44;}"
+    : PTXMMA_REGISTERS_36("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -406,14 +365,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_bf16_bf16(float (&d)[40], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49, %50;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f32.bf16.bf16 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49, %50;}"
+    : PTXMMA_REGISTERS_40("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -431,14 +384,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_bf16_bf16(float (&d)[40], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, %40, %41, %42, %43, scale_d, %45, %46, %47, %48;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f32.bf16.bf16 {" PTXMMA_PLACES_40 "}, %40, %41, %42, %43, scale_d, %45, %46, %47, %48;}"
+    : PTXMMA_REGISTERS_40("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -455,15 +402,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_bf16_bf16(float (&d)[44], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53, %54;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f32.bf16.bf16 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53, %54;}"
+    : PTXMMA_REGISTERS_44("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -481,15 +421,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_bf16_bf16(float (&d)[44], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, %44, %45, %46, %47, scale_d, %49, %50, %51, %52;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f32.bf16.bf16 {" PTXMMA_PLACES_44 "}, %44, %45, %46, %47, scale_d, %49, %50, %51, %52;}"
+    : PTXMMA_REGISTERS_44("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -506,15 +439,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_bf16_bf16(float (&d)[48], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57, %58;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f32.bf16.bf16 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57, %58;}"
+    : PTXMMA_REGISTERS_48("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -532,15 +458,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_bf16_bf16(float (&d)[48], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, %50, %51, scale_d, %53, %54, %55, %56;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f32.bf16.bf16 {" PTXMMA_PLACES_48 "}, %48, %49, %50, %51, scale_d, %53, %54, %55, %56;}"
+    : PTXMMA_REGISTERS_48("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -557,17 +476,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_bf16_bf16(float (&d)[52], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61, %62;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f32.bf16.bf16 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61, %62;}"
+    : PTXMMA_REGISTERS_52("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -585,17 +495,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_bf16_bf16(float (&d)[52], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, %52, %53, %54, %55, scale_d, %57, %58, %59, %60;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f32.bf16.bf16 {" PTXMMA_PLACES_52 "}, %52, %53, %54, %55, scale_d, %57, %58, %59, %60;}"
+    : PTXMMA_REGISTERS_52("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -612,17 +513,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_bf16_bf16(float (&d)[56], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65, %66;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f32.bf16.bf16 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65, %66;}"
+    : PTXMMA_REGISTERS_56("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -640,17 +532,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_bf16_bf16(float (&d)[56], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, %56, %57, %58, %59, scale_d, %61, %62, %63, %64;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f32.bf16.bf16 {" PTXMMA_PLACES_56 "}, %56, %57, %58, %59, scale_d, %61, %62, %63, %64;}"
+    : PTXMMA_REGISTERS_56("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -667,18 +550,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_bf16_bf16(float (&d)[60], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69, %70;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f32.bf16.bf16 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69, %70;}"
+    : PTXMMA_REGISTERS_60("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -696,18 +569,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_bf16_bf16(float (&d)[60], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, %60, %61, %62, %63, scale_d, %65, %66, %67, %68;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f32.bf16.bf16 {" PTXMMA_PLACES_60 "}, %60, %61, %62, %63, scale_d, %65, %66, %67, %68;}"
+    : PTXMMA_REGISTERS_60("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -724,18 +587,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_bf16_bf16(float (&d)[64], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73, %74;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f32.bf16.bf16 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73, %74;}"
+    : PTXMMA_REGISTERS_64("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -753,18 +606,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_bf16_bf16(float (&d)[64], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, %66, %67, scale_d, %69, %70, %71, %72;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f32.bf16.bf16 {" PTXMMA_PLACES_64 "}, %64, %65, %66, %67, scale_d, %69, %70, %71, %72;}"
+    : PTXMMA_REGISTERS_64("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -781,20 +624,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_bf16_bf16(float (&d)[68], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %75, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67}, {%68, %69, %70, %71}, %72, %73, %74, scale_d, %76, %77, %78;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %75, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f32.bf16.bf16 {" PTXMMA_PLACES_68 "}, {%68, %69, %70, %71}, %72, %73, %74, scale_d, %76, %77, %78;}"
+    : PTXMMA_REGISTERS_68("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -812,20 +643,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_bf16_bf16(float (&d)[68], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %72, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67}, %68, %69, %70, %71, scale_d, %73, %74, %75, %76;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %72, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f32.bf16.bf16 {" PTXMMA_PLACES_68 "}, %68, %69, %70, %71, scale_d, %73, %74, %75, %76;}"
+    : PTXMMA_REGISTERS_68("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -842,20 +661,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_bf16_bf16(float (&d)[72], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %79, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71}, {%72, %73, %74, %75}, %76, %77, %78, scale_d, %80, %81, %82;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %79, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f32.bf16.bf16 {" PTXMMA_PLACES_72 "}, {%72, %73, %74, %75}, %76, %77, %78, scale_d, %80, %81, %82;}"
+    : PTXMMA_REGISTERS_72("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -873,20 +680,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_bf16_bf16(float (&d)[72], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %76, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71}, %72, %73, %74, %75, scale_d, %77, %78, %79, %80;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %76, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f32.bf16.bf16 {" PTXMMA_PLACES_72 "}, %72, %73, %74, %75, scale_d, %77, %78, %79, %80;}"
+    : PTXMMA_REGISTERS_72("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -903,21 +698,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_bf16_bf16(float (&d)[76], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %83, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75}, {%76, %77, %78, %79}, %80, %81, %82, scale_d, %84, %85, %86;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %83, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f32.bf16.bf16 {" PTXMMA_PLACES_76 "}, {%76, %77, %78, %79}, %80, %81, %82, scale_d, %84, %85, %86;}"
+    : PTXMMA_REGISTERS_76("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -935,21 +717,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_bf16_bf16(float (&d)[76], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %80, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75}, %76, %77, %78, %79, scale_d, %81, %82, %83, %84;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %80, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f32.bf16.bf16 {" PTXMMA_PLACES_76 "}, %76, %77, %78, %79, scale_d, %81, %82, %83, %84;}"
+    : PTXMMA_REGISTERS_76("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -966,21 +735,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_bf16_bf16(float (&d)[80], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %87, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, {%80, %81, %82, %83}, %84, %85, %86, scale_d, %88, %89, %90;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %87, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f32.bf16.bf16 {" PTXMMA_PLACES_80 "}, {%80, %81, %82, %83}, %84, %85, %86, scale_d, %88, %89, %90;}"
+    : PTXMMA_REGISTERS_80("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -998,21 +754,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_bf16_bf16(float (&d)[80], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %84, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, %80, %81, %82, %83, scale_d, %85, %86, %87, %88;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %84, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f32.bf16.bf16 {" PTXMMA_PLACES_80 "}, %80, %81, %82, %83, scale_d, %85, %86, %87, %88;}"
+    : PTXMMA_REGISTERS_80("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1029,23 +772,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_bf16_bf16(float (&d)[84], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %91, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83}, {%84, %85, %86, %87}, %88, %89, %90, scale_d, %92, %93, %94;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %91, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f32.bf16.bf16 {" PTXMMA_PLACES_84 "}, {%84, %85, %86, %87}, %88, %89, %90, scale_d, %92, %93, %94;}"
+    : PTXMMA_REGISTERS_84("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1063,23 +791,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_bf16_bf16(float (&d)[84], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %88, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83}, %84, %85, %86, %87, scale_d, %89, %90, %91, %92;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %88, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f32.bf16.bf16 {" PTXMMA_PLACES_84 "}, %84, %85, %86, %87, scale_d, %89, %90, %91, %92;}"
+    : PTXMMA_REGISTERS_84("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1096,23 +809,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_bf16_bf16(float (&d)[88], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %95, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87}, {%88, %89, %90, %91}, %92, %93, %94, scale_d, %96, %97, %98;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %95, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f32.bf16.bf16 {" PTXMMA_PLACES_88 "}, {%88, %89, %90, %91}, %92, %93, %94, scale_d, %96, %97, %98;}"
+    : PTXMMA_REGISTERS_88("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1130,23 +828,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_bf16_bf16(float (&d)[88], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %92, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87}, %88, %89, %90, %91, scale_d, %93, %94, %95, %96;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %92, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f32.bf16.bf16 {" PTXMMA_PLACES_88 "}, %88, %89, %90, %91, scale_d, %93, %94, %95, %96;}"
+    : PTXMMA_REGISTERS_88("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1163,24 +846,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_bf16_bf16(float (&d)[92], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %99, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91}, {%92, %93, %94, %95}, %96, %97, %98, scale_d, %100, %101, %102;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %99, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f32.bf16.bf16 {" PTXMMA_PLACES_92 "}, {%92, %93, %94, %95}, %96, %97, %98, scale_d, %100, %101, %102;}"
+    : PTXMMA_REGISTERS_92("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1198,24 +865,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_bf16_bf16(float (&d)[92], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %96, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91}, %92, %93, %94, %95, scale_d, %97, %98, %99, %100;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %96, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f32.bf16.bf16 {" PTXMMA_PLACES_92 "}, %92, %93, %94, %95, scale_d, %97, %98, %99, %100;}"
+    : PTXMMA_REGISTERS_92("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1232,24 +883,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_bf16_bf16(float (&d)[96], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %103, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, {%96, %97, %98, %99}, %100, %101, %102, scale_d, %104, %105, %106;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %103, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f32.bf16.bf16 {" PTXMMA_PLACES_96 "}, {%96, %97, %98, %99}, %100, %101, %102, scale_d, %104, %105, %106;}"
+    : PTXMMA_REGISTERS_96("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1267,24 +902,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_bf16_bf16(float (&d)[96], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %100, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, %96, %97, %98, %99, scale_d, %101, %102, %103, %104;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %100, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f32.bf16.bf16 {" PTXMMA_PLACES_96 "}, %96, %97, %98, %99, scale_d, %101, %102, %103, %104;}"
+    : PTXMMA_REGISTERS_96("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1301,26 +920,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_bf16_bf16(float (&d)[100], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %107, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99}, {%100, %101, %102, %103}, %104, %105, %106, scale_d, %108, %109, %110;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %107, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f32.bf16.bf16 {" PTXMMA_PLACES_100 "}, {%100, %101, %102, %103}, %104, %105, %106, scale_d, %108, %109, %110;}"
+    : PTXMMA_REGISTERS_100("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1338,26 +939,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_bf16_bf16(float (&d)[100], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %104, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99}, %100, %101, %102, %103, scale_d, %105, %106, %107, %108;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %104, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f32.bf16.bf16 {" PTXMMA_PLACES_100 "}, %100, %101, %102, %103, scale_d, %105, %106, %107, %108;}"
+    : PTXMMA_REGISTERS_100("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1374,26 +957,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_bf16_bf16(float (&d)[104], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %111, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103}, {%104, %105, %106, %107}, %108, %109, %110, scale_d, %112, %113, %114;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %111, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f32.bf16.bf16 {" PTXMMA_PLACES_104 "}, {%104, %105, %106, %107}, %108, %109, %110, scale_d, %112, %113, %114;}"
+    : PTXMMA_REGISTERS_104("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1411,26 +976,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_bf16_bf16(float (&d)[104], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %108, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103}, %104, %105, %106, %107, scale_d, %109, %110, %111, %112;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %108, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f32.bf16.bf16 {" PTXMMA_PLACES_104 "}, %104, %105, %106, %107, scale_d, %109, %110, %111, %112;}"
+    : PTXMMA_REGISTERS_104("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1447,27 +994,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_bf16_bf16(float (&d)[108], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %115, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107}, {%108, %109, %110, %111}, %112, %113, %114, scale_d, %116, %117, %118;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %115, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f32.bf16.bf16 {" PTXMMA_PLACES_108 "}, {%108, %109, %110, %111}, %112, %113, %114, scale_d, %116, %117, %118;}"
+    : PTXMMA_REGISTERS_108("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1485,27 +1013,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_bf16_bf16(float (&d)[108], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %112, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107}, %108, %109, %110, %111, scale_d, %113, %114, %115, %116;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %112, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f32.bf16.bf16 {" PTXMMA_PLACES_108 "}, %108, %109, %110, %111, scale_d, %113, %114, %115, %116;}"
+    : PTXMMA_REGISTERS_108("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1522,27 +1031,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_bf16_bf16(float (&d)[112], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %119, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111}, {%112, %113, %114, %115}, %116, %117, %118, scale_d, %120, %121, %122;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %119, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f32.bf16.bf16 {" PTXMMA_PLACES_112 "}, {%112, %113, %114, %115}, %116, %117, %118, scale_d, %120, %121, %122;}"
+    : PTXMMA_REGISTERS_112("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1560,27 +1050,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_bf16_bf16(float (&d)[112], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %116, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111}, %112, %113, %114, %115, scale_d, %117, %118, %119, %120;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %116, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f32.bf16.bf16 {" PTXMMA_PLACES_112 "}, %112, %113, %114, %115, scale_d, %117, %118, %119, %120;}"
+    : PTXMMA_REGISTERS_112("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1597,29 +1068,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_bf16_bf16(float (&d)[116], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %123, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115}, {%116, %117, %118, %119}, %120, %121, %122, scale_d, %124, %125, %126;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %123, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f32.bf16.bf16 {" PTXMMA_PLACES_116 "}, {%116, %117, %118, %119}, %120, %121, %122, scale_d, %124, %125, %126;}"
+    : PTXMMA_REGISTERS_116("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1637,29 +1087,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_bf16_bf16(float (&d)[116], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %120, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115}, %116, %117, %118, %119, scale_d, %121, %122, %123, %124;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %120, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f32.bf16.bf16 {" PTXMMA_PLACES_116 "}, %116, %117, %118, %119, scale_d, %121, %122, %123, %124;}"
+    : PTXMMA_REGISTERS_116("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1676,29 +1105,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_bf16_bf16(float (&d)[120], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %127, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119}, {%120, %121, %122, %123}, %124, %125, %126, scale_d, %128, %129, %130;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %127, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f32.bf16.bf16 {" PTXMMA_PLACES_120 "}, {%120, %121, %122, %123}, %124, %125, %126, scale_d, %128, %129, %130;}"
+    : PTXMMA_REGISTERS_120("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1716,29 +1124,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_bf16_bf16(float (&d)[120], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %124, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119}, %120, %121, %122, %123, scale_d, %125, %126, %127, %128;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %124, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f32.bf16.bf16 {" PTXMMA_PLACES_120 "}, %120, %121, %122, %123, scale_d, %125, %126, %127, %128;}"
+    : PTXMMA_REGISTERS_120("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1755,30 +1142,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_bf16_bf16(float (&d)[124], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %131, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123}, {%124, %125, %126, %127}, %128, %129, %130, scale_d, %132, %133, %134;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %131, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f32.bf16.bf16 {" PTXMMA_PLACES_124 "}, {%124, %125, %126, %127}, %128, %129, %130, scale_d, %132, %133, %134;}"
+    : PTXMMA_REGISTERS_124("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1796,30 +1161,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_bf16_bf16(float (&d)[124], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %128, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123}, %124, %125, %126, %127, scale_d, %129, %130, %131, %132;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %128, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f32.bf16.bf16 {" PTXMMA_PLACES_124 "}, %124, %125, %126, %127, scale_d, %129, %130, %131, %132;}"
+    : PTXMMA_REGISTERS_124("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1836,30 +1179,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_bf16_bf16(float (&d)[128], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %135, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, {%128, %129, %130, %131}, %132, %133, %134, scale_d, %136, %137, %138;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %135, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.bf16.bf16 {" PTXMMA_PLACES_128 "}, {%128, %129, %130, %131}, %132, %133, %134, scale_d, %136, %137, %138;}"
+    : PTXMMA_REGISTERS_128("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1877,30 +1198,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_bf16_bf16(float (&d)[128], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %132, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, %130, %131, scale_d, %133, %134, %135, %136;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %132, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.bf16.bf16 {" PTXMMA_PLACES_128 "}, %128, %129, %130, %131, scale_d, %133, %134, %135, %136;}"
+    : PTXMMA_REGISTERS_128("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "layouts.cuh"
+#include "../cuda/register_lists.cuh"
 
 namespace ptxmma {
 
@@ -263,9 +264,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k64_f16_e4m3_e5m2(uint32_t (&d)[16], const uint32
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25;}"
+    : PTXMMA_REGISTERS_16("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -281,9 +281,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k64_f16_e4m3_e5m2(uint32_t (&d)[16], uint64_t a_d
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, %16, %17, %18, %19, scale_d, %21, %22;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_16 "}, %16, %17, %18, %19, scale_d, %21, %22;}"
+    : PTXMMA_REGISTERS_16("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -298,11 +297,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k64_f16_e4m3_e5m2(uint32_t (&d)[18], const uint32
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sp.sync.aligned.m64n72k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17}, {%18, %19, %20, %21}, %22, %23, %24, scale_d, %26, %27;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sp.sync.aligned.m64n72k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_18 "}, {%18, %19, %20, %21}, %22, %23, %24, scale_d, %26, %27;}"
+    : PTXMMA_REGISTERS_18("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -318,11 +314,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k64_f16_e4m3_e5m2(uint32_t (&d)[18], uint64_t a_d
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sp.sync.aligned.m64n72k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17}, %18, %19, %20, %21, scale_d, %23, %24;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sp.sync.aligned.m64n72k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_18 "}, %18, %19, %20, %21, scale_d, %23, %24;}"
+    : PTXMMA_REGISTERS_18("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -337,11 +330,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k64_f16_e4m3_e5m2(uint32_t (&d)[20], const uint32
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29;}"
+    : PTXMMA_REGISTERS_20("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -357,11 +347,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k64_f16_e4m3_e5m2(uint32_t (&d)[20], uint64_t a_d
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, %20, %21, %22, %23, scale_d, %25, %26;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_20 "}, %20, %21, %22, %23, scale_d, %25, %26;}"
+    : PTXMMA_REGISTERS_20("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -376,11 +363,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k64_f16_e4m3_e5m2(uint32_t (&d)[22], const uint32
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sp.sync.aligned.m64n88k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21}, {%22, %23, %24, %25}, %26, %27, %28, scale_d, %30, %31;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sp.sync.aligned.m64n88k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_22 "}, {%22, %23, %24, %25}, %26, %27, %28, scale_d, %30, %31;}"
+    : PTXMMA_REGISTERS_22("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -396,11 +380,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k64_f16_e4m3_e5m2(uint32_t (&d)[22], uint64_t a_d
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sp.sync.aligned.m64n88k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21}, %22, %23, %24, %25, scale_d, %27, %28;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sp.sync.aligned.m64n88k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_22 "}, %22, %23, %24, %25, scale_d, %27, %28;}"
+    : PTXMMA_REGISTERS_22("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -415,11 +396,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k64_f16_e4m3_e5m2(uint32_t (&d)[24], const uint32
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33;}"
+    : PTXMMA_REGISTERS_24("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -435,11 +413,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k64_f16_e4m3_e5m2(uint32_t (&d)[24], uint64_t a_d
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, %24, %25, %26, %27, scale_d, %29, %30;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_24 "}, %24, %25, %26, %27, scale_d, %29, %30;}"
+    : PTXMMA_REGISTERS_24("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -454,12 +429,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k64_f16_e4m3_e5m2(uint32_t (&d)[26], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sp.sync.aligned.m64n104k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25}, {%26, %27, %28, %29}, %30, %31, %32, scale_d, %34, %35;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sp.sync.aligned.m64n104k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_26 "}, {%26, %27, %28, %29}, %30, %31, %32, scale_d, %34, %35;}"
+    : PTXMMA_REGISTERS_26("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -475,12 +446,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k64_f16_e4m3_e5m2(uint32_t (&d)[26], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sp.sync.aligned.m64n104k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25}, %26, %27, %28, %29, scale_d, %31, %32;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sp.sync.aligned.m64n104k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_26 "}, %26, %27, %28, %29, scale_d, %31, %32;}"
+    : PTXMMA_REGISTERS_26("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -495,12 +462,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k64_f16_e4m3_e5m2(uint32_t (&d)[28], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37;}"
+    : PTXMMA_REGISTERS_28("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -516,12 +479,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k64_f16_e4m3_e5m2(uint32_t (&d)[28], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, %28, %29, %30, %31, scale_d, %33, %34;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_28 "}, %28, %29, %30, %31, scale_d, %33, %34;}"
+    : PTXMMA_REGISTERS_28("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -536,12 +495,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k64_f16_e4m3_e5m2(uint32_t (&d)[30], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sp.sync.aligned.m64n120k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29}, {%30, %31, %32, %33}, %34, %35, %36, scale_d, %38, %39;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sp.sync.aligned.m64n120k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_30 "}, {%30, %31, %32, %33}, %34, %35, %36, scale_d, %38, %39;}"
+    : PTXMMA_REGISTERS_30("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -557,12 +512,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k64_f16_e4m3_e5m2(uint32_t (&d)[30], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sp.sync.aligned.m64n120k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29}, %30, %31, %32, %33, scale_d, %35, %36;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sp.sync.aligned.m64n120k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_30 "}, %30, %31, %32, %33, scale_d, %35, %36;}"
+    : PTXMMA_REGISTERS_30("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -577,12 +528,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k64_f16_e4m3_e5m2(uint32_t (&d)[32], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41;}"
+    : PTXMMA_REGISTERS_32("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -598,12 +545,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k64_f16_e4m3_e5m2(uint32_t (&d)[32], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, %34, %35, scale_d, %37, %38;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_32 "}, %32, %33, %34, %35, scale_d, %37, %38;}"
+    : PTXMMA_REGISTERS_32("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -618,14 +561,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k64_f16_e4m3_e5m2(uint32_t (&d)[34], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sp.sync.aligned.m64n136k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33}, {%34, %35, %36, %37}, %38, %39, %40, scale_d, %42, %43;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sp.sync.aligned.m64n136k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_34 "}, {%34, %35, %36, %37}, %38, %39, %40, scale_d, %42, %43;}"
+    : PTXMMA_REGISTERS_34("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -641,14 +578,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k64_f16_e4m3_e5m2(uint32_t (&d)[34], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sp.sync.aligned.m64n136k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33}, %34, %35, %36, %37, scale_d, %39, %40;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sp.sync.aligned.m64n136k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_34 "}, %34, %35, %36, %37, scale_d, %39, %40;}"
+    : PTXMMA_REGISTERS_34("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -663,14 +594,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k64_f16_e4m3_e5m2(uint32_t (&d)[36], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45;}"
+    : PTXMMA_REGISTERS_36("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -686,14 +611,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k64_f16_e4m3_e5m2(uint32_t (&d)[36], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, %36, %37, %38, %39, scale_d, %41, %42;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_36 "}, %36, %37, %38, %39, scale_d, %41, %42;}"
+    : PTXMMA_REGISTERS_36("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -708,14 +627,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k64_f16_e4m3_e5m2(uint32_t (&d)[38], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sp.sync.aligned.m64n152k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37}, {%38, %39, %40, %41}, %42, %43, %44, scale_d, %46, %47;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sp.sync.aligned.m64n152k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_38 "}, {%38, %39, %40, %41}, %42, %43, %44, scale_d, %46, %47;}"
+    : PTXMMA_REGISTERS_38("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -731,14 +644,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k64_f16_e4m3_e5m2(uint32_t (&d)[38], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sp.sync.aligned.m64n152k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37}, %38, %39, %40, %41, scale_d, %43, %44;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sp.sync.aligned.m64n152k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_38 "}, %38, %39, %40, %41, scale_d, %43, %44;}"
+    : PTXMMA_REGISTERS_38("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -753,14 +660,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k64_f16_e4m3_e5m2(uint32_t (&d)[40], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49;}"
+    : PTXMMA_REGISTERS_40("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -776,14 +677,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k64_f16_e4m3_e5m2(uint32_t (&d)[40], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, %40, %41, %42, %43, scale_d, %45, %46;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_40 "}, %40, %41, %42, %43, scale_d, %45, %46;}"
+    : PTXMMA_REGISTERS_40("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -798,15 +693,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k64_f16_e4m3_e5m2(uint32_t (&d)[42], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sp.sync.aligned.m64n168k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41}, {%42, %43, %44, %45}, %46, %47, %48, scale_d, %50, %51;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sp.sync.aligned.m64n168k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_42 "}, {%42, %43, %44, %45}, %46, %47, %48, scale_d, %50, %51;}"
+    : PTXMMA_REGISTERS_42("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -822,15 +710,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k64_f16_e4m3_e5m2(uint32_t (&d)[42], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sp.sync.aligned.m64n168k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41}, %42, %43, %44, %45, scale_d, %47, %48;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sp.sync.aligned.m64n168k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_42 "}, %42, %43, %44, %45, scale_d, %47, %48;}"
+    : PTXMMA_REGISTERS_42("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -845,15 +726,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k64_f16_e4m3_e5m2(uint32_t (&d)[44], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53;}"
+    : PTXMMA_REGISTERS_44("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -869,15 +743,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k64_f16_e4m3_e5m2(uint32_t (&d)[44], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, %44, %45, %46, %47, scale_d, %49, %50;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_44 "}, %44, %45, %46, %47, scale_d, %49, %50;}"
+    : PTXMMA_REGISTERS_44("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -892,15 +759,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k64_f16_e4m3_e5m2(uint32_t (&d)[46], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sp.sync.aligned.m64n184k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45}, {%46, %47, %48, %49}, %50, %51, %52, scale_d, %54, %55;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sp.sync.aligned.m64n184k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_46 "}, {%46, %47, %48, %49}, %50, %51, %52, scale_d, %54, %55;}"
+    : PTXMMA_REGISTERS_46("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -916,15 +776,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k64_f16_e4m3_e5m2(uint32_t (&d)[46], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sp.sync.aligned.m64n184k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45}, %46, %47, %48, %49, scale_d, %51, %52;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sp.sync.aligned.m64n184k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_46 "}, %46, %47, %48, %49, scale_d, %51, %52;}"
+    : PTXMMA_REGISTERS_46("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -939,15 +792,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k64_f16_e4m3_e5m2(uint32_t (&d)[48], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57;}"
+    : PTXMMA_REGISTERS_48("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -963,15 +809,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k64_f16_e4m3_e5m2(uint32_t (&d)[48], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, %50, %51, scale_d, %53, %54;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_48 "}, %48, %49, %50, %51, scale_d, %53, %54;}"
+    : PTXMMA_REGISTERS_48("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -986,17 +825,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k64_f16_e4m3_e5m2(uint32_t (&d)[50], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sp.sync.aligned.m64n200k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49}, {%50, %51, %52, %53}, %54, %55, %56, scale_d, %58, %59;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sp.sync.aligned.m64n200k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_50 "}, {%50, %51, %52, %53}, %54, %55, %56, scale_d, %58, %59;}"
+    : PTXMMA_REGISTERS_50("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1012,17 +842,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k64_f16_e4m3_e5m2(uint32_t (&d)[50], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sp.sync.aligned.m64n200k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49}, %50, %51, %52, %53, scale_d, %55, %56;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sp.sync.aligned.m64n200k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_50 "}, %50, %51, %52, %53, scale_d, %55, %56;}"
+    : PTXMMA_REGISTERS_50("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1037,17 +858,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k64_f16_e4m3_e5m2(uint32_t (&d)[52], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61;}"
+    : PTXMMA_REGISTERS_52("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1063,17 +875,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k64_f16_e4m3_e5m2(uint32_t (&d)[52], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, %52, %53, %54, %55, scale_d, %57, %58;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_52 "}, %52, %53, %54, %55, scale_d, %57, %58;}"
+    : PTXMMA_REGISTERS_52("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1088,17 +891,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k64_f16_e4m3_e5m2(uint32_t (&d)[54], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sp.sync.aligned.m64n216k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53}, {%54, %55, %56, %57}, %58, %59, %60, scale_d, %62, %63;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sp.sync.aligned.m64n216k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_54 "}, {%54, %55, %56, %57}, %58, %59, %60, scale_d, %62, %63;}"
+    : PTXMMA_REGISTERS_54("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1114,17 +908,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k64_f16_e4m3_e5m2(uint32_t (&d)[54], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sp.sync.aligned.m64n216k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53}, %54, %55, %56, %57, scale_d, %59, %60;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sp.sync.aligned.m64n216k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_54 "}, %54, %55, %56, %57, scale_d, %59, %60;}"
+    : PTXMMA_REGISTERS_54("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1139,17 +924,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k64_f16_e4m3_e5m2(uint32_t (&d)[56], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65;}"
+    : PTXMMA_REGISTERS_56("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1165,17 +941,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k64_f16_e4m3_e5m2(uint32_t (&d)[56], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, %56, %57, %58, %59, scale_d, %61, %62;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_56 "}, %56, %57, %58, %59, scale_d, %61, %62;}"
+    : PTXMMA_REGISTERS_56("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1190,18 +957,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k64_f16_e4m3_e5m2(uint32_t (&d)[58], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sp.sync.aligned.m64n232k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57}, {%58, %59, %60, %61}, %62, %63, %64, scale_d, %66, %67;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sp.sync.aligned.m64n232k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_58 "}, {%58, %59, %60, %61}, %62, %63, %64, scale_d, %66, %67;}"
+    : PTXMMA_REGISTERS_58("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1217,18 +974,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k64_f16_e4m3_e5m2(uint32_t (&d)[58], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sp.sync.aligned.m64n232k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57}, %58, %59, %60, %61, scale_d, %63, %64;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sp.sync.aligned.m64n232k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_58 "}, %58, %59, %60, %61, scale_d, %63, %64;}"
+    : PTXMMA_REGISTERS_58("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1243,18 +990,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k64_f16_e4m3_e5m2(uint32_t (&d)[60], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69;}"
+    : PTXMMA_REGISTERS_60("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1270,18 +1007,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k64_f16_e4m3_e5m2(uint32_t (&d)[60], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, %60, %61, %62, %63, scale_d, %65, %66;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_60 "}, %60, %61, %62, %63, scale_d, %65, %66;}"
+    : PTXMMA_REGISTERS_60("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1296,18 +1023,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k64_f16_e4m3_e5m2(uint32_t (&d)[62], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sp.sync.aligned.m64n248k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61}, {%62, %63, %64, %65}, %66, %67, %68, scale_d, %70, %71;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sp.sync.aligned.m64n248k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_62 "}, {%62, %63, %64, %65}, %66, %67, %68, scale_d, %70, %71;}"
+    : PTXMMA_REGISTERS_62("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1323,18 +1040,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k64_f16_e4m3_e5m2(uint32_t (&d)[62], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sp.sync.aligned.m64n248k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61}, %62, %63, %64, %65, scale_d, %67, %68;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sp.sync.aligned.m64n248k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_62 "}, %62, %63, %64, %65, scale_d, %67, %68;}"
+    : PTXMMA_REGISTERS_62("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1349,18 +1056,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k64_f16_e4m3_e5m2(uint32_t (&d)[64], const uint3
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61]), "+r"(d[62]), "+r"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73;}"
+    : PTXMMA_REGISTERS_64("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1376,18 +1073,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k64_f16_e4m3_e5m2(uint32_t (&d)[64], uint64_t a_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.f16.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, %66, %67, scale_d, %69, %70;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61]), "+r"(d[62]), "+r"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.f16.e4m3.e5m2 {" PTXMMA_PLACES_64 "}, %64, %65, %66, %67, scale_d, %69, %70;}"
+    : PTXMMA_REGISTERS_64("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1503,9 +1190,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k64_f32_e4m3_e5m2(float (&d)[16], const uint32_t 
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n32k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n32k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25;}"
+    : PTXMMA_REGISTERS_16("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1521,9 +1207,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k64_f32_e4m3_e5m2(float (&d)[16], uint64_t a_desc
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n32k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, %16, %17, %18, %19, scale_d, %21, %22;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n32k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_16 "}, %16, %17, %18, %19, scale_d, %21, %22;}"
+    : PTXMMA_REGISTERS_16("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1538,11 +1223,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k64_f32_e4m3_e5m2(float (&d)[20], const uint32_t 
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n40k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n40k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29;}"
+    : PTXMMA_REGISTERS_20("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1558,11 +1240,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k64_f32_e4m3_e5m2(float (&d)[20], uint64_t a_desc
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n40k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, %20, %21, %22, %23, scale_d, %25, %26;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n40k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_20 "}, %20, %21, %22, %23, scale_d, %25, %26;}"
+    : PTXMMA_REGISTERS_20("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1577,11 +1256,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k64_f32_e4m3_e5m2(float (&d)[24], const uint32_t 
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n48k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n48k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33;}"
+    : PTXMMA_REGISTERS_24("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1597,11 +1273,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k64_f32_e4m3_e5m2(float (&d)[24], uint64_t a_desc
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n48k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, %24, %25, %26, %27, scale_d, %29, %30;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n48k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_24 "}, %24, %25, %26, %27, scale_d, %29, %30;}"
+    : PTXMMA_REGISTERS_24("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1616,12 +1289,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k64_f32_e4m3_e5m2(float (&d)[28], const uint32_t 
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n56k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n56k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37;}"
+    : PTXMMA_REGISTERS_28("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1637,12 +1306,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k64_f32_e4m3_e5m2(float (&d)[28], uint64_t a_desc
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n56k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, %28, %29, %30, %31, scale_d, %33, %34;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n56k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_28 "}, %28, %29, %30, %31, scale_d, %33, %34;}"
+    : PTXMMA_REGISTERS_28("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1657,12 +1322,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k64_f32_e4m3_e5m2(float (&d)[32], const uint32_t 
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41;}"
+    : PTXMMA_REGISTERS_32("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1678,12 +1339,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k64_f32_e4m3_e5m2(float (&d)[32], uint64_t a_desc
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, %34, %35, scale_d, %37, %38;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_32 "}, %32, %33, %34, %35, scale_d, %37, %38;}"
+    : PTXMMA_REGISTERS_32("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1698,14 +1355,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k64_f32_e4m3_e5m2(float (&d)[36], const uint32_t 
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n72k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n72k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45;}"
+    : PTXMMA_REGISTERS_36("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1721,14 +1372,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k64_f32_e4m3_e5m2(float (&d)[36], uint64_t a_desc
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n72k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, %36, %37, %38, %39, scale_d, %41, %42;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n72k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_36 "}, %36, %37, %38, %39, scale_d, %41, %42;}"
+    : PTXMMA_REGISTERS_36("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1743,14 +1388,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k64_f32_e4m3_e5m2(float (&d)[40], const uint32_t 
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49;}"
+    : PTXMMA_REGISTERS_40("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1766,14 +1405,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k64_f32_e4m3_e5m2(float (&d)[40], uint64_t a_desc
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, %40, %41, %42, %43, scale_d, %45, %46;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_40 "}, %40, %41, %42, %43, scale_d, %45, %46;}"
+    : PTXMMA_REGISTERS_40("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1788,15 +1421,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k64_f32_e4m3_e5m2(float (&d)[44], const uint32_t 
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n88k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n88k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53;}"
+    : PTXMMA_REGISTERS_44("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1812,15 +1438,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k64_f32_e4m3_e5m2(float (&d)[44], uint64_t a_desc
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n88k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, %44, %45, %46, %47, scale_d, %49, %50;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n88k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_44 "}, %44, %45, %46, %47, scale_d, %49, %50;}"
+    : PTXMMA_REGISTERS_44("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1835,15 +1454,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k64_f32_e4m3_e5m2(float (&d)[48], const uint32_t 
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57;}"
+    : PTXMMA_REGISTERS_48("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1859,15 +1471,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k64_f32_e4m3_e5m2(float (&d)[48], uint64_t a_desc
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, %50, %51, scale_d, %53, %54;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_48 "}, %48, %49, %50, %51, scale_d, %53, %54;}"
+    : PTXMMA_REGISTERS_48("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1882,17 +1487,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k64_f32_e4m3_e5m2(float (&d)[52], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n104k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n104k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61;}"
+    : PTXMMA_REGISTERS_52("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1908,17 +1504,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k64_f32_e4m3_e5m2(float (&d)[52], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n104k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, %52, %53, %54, %55, scale_d, %57, %58;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n104k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_52 "}, %52, %53, %54, %55, scale_d, %57, %58;}"
+    : PTXMMA_REGISTERS_52("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1933,17 +1520,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k64_f32_e4m3_e5m2(float (&d)[56], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65;}"
+    : PTXMMA_REGISTERS_56("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -1959,17 +1537,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k64_f32_e4m3_e5m2(float (&d)[56], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, %56, %57, %58, %59, scale_d, %61, %62;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_56 "}, %56, %57, %58, %59, scale_d, %61, %62;}"
+    : PTXMMA_REGISTERS_56("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -1984,18 +1553,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k64_f32_e4m3_e5m2(float (&d)[60], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n120k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n120k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69;}"
+    : PTXMMA_REGISTERS_60("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2011,18 +1570,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k64_f32_e4m3_e5m2(float (&d)[60], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n120k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, %60, %61, %62, %63, scale_d, %65, %66;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n120k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_60 "}, %60, %61, %62, %63, scale_d, %65, %66;}"
+    : PTXMMA_REGISTERS_60("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2037,18 +1586,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k64_f32_e4m3_e5m2(float (&d)[64], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73;}"
+    : PTXMMA_REGISTERS_64("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2064,18 +1603,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k64_f32_e4m3_e5m2(float (&d)[64], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, %66, %67, scale_d, %69, %70;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_64 "}, %64, %65, %66, %67, scale_d, %69, %70;}"
+    : PTXMMA_REGISTERS_64("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2090,20 +1619,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k64_f32_e4m3_e5m2(float (&d)[68], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %75, 0; wgmma.mma_async.sp.sync.aligned.m64n136k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67}, {%68, %69, %70, %71}, %72, %73, %74, scale_d, %76, %77;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %75, 0; wgmma.mma_async.sp.sync.aligned.m64n136k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_68 "}, {%68, %69, %70, %71}, %72, %73, %74, scale_d, %76, %77;}"
+    : PTXMMA_REGISTERS_68("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2119,20 +1636,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k64_f32_e4m3_e5m2(float (&d)[68], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %72, 0; wgmma.mma_async.sp.sync.aligned.m64n136k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67}, %68, %69, %70, %71, scale_d, %73, %74;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %72, 0; wgmma.mma_async.sp.sync.aligned.m64n136k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_68 "}, %68, %69, %70, %71, scale_d, %73, %74;}"
+    : PTXMMA_REGISTERS_68("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2147,20 +1652,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k64_f32_e4m3_e5m2(float (&d)[72], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %79, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71}, {%72, %73, %74, %75}, %76, %77, %78, scale_d, %80, %81;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %79, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_72 "}, {%72, %73, %74, %75}, %76, %77, %78, scale_d, %80, %81;}"
+    : PTXMMA_REGISTERS_72("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2176,20 +1669,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k64_f32_e4m3_e5m2(float (&d)[72], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %76, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71}, %72, %73, %74, %75, scale_d, %77, %78;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %76, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_72 "}, %72, %73, %74, %75, scale_d, %77, %78;}"
+    : PTXMMA_REGISTERS_72("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2204,21 +1685,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k64_f32_e4m3_e5m2(float (&d)[76], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %83, 0; wgmma.mma_async.sp.sync.aligned.m64n152k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75}, {%76, %77, %78, %79}, %80, %81, %82, scale_d, %84, %85;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %83, 0; wgmma.mma_async.sp.sync.aligned.m64n152k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_76 "}, {%76, %77, %78, %79}, %80, %81, %82, scale_d, %84, %85;}"
+    : PTXMMA_REGISTERS_76("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2234,21 +1702,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k64_f32_e4m3_e5m2(float (&d)[76], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %80, 0; wgmma.mma_async.sp.sync.aligned.m64n152k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75}, %76, %77, %78, %79, scale_d, %81, %82;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %80, 0; wgmma.mma_async.sp.sync.aligned.m64n152k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_76 "}, %76, %77, %78, %79, scale_d, %81, %82;}"
+    : PTXMMA_REGISTERS_76("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2263,21 +1718,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k64_f32_e4m3_e5m2(float (&d)[80], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %87, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, {%80, %81, %82, %83}, %84, %85, %86, scale_d, %88, %89;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %87, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_80 "}, {%80, %81, %82, %83}, %84, %85, %86, scale_d, %88, %89;}"
+    : PTXMMA_REGISTERS_80("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2293,21 +1735,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k64_f32_e4m3_e5m2(float (&d)[80], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %84, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, %80, %81, %82, %83, scale_d, %85, %86;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %84, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_80 "}, %80, %81, %82, %83, scale_d, %85, %86;}"
+    : PTXMMA_REGISTERS_80("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2322,23 +1751,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k64_f32_e4m3_e5m2(float (&d)[84], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %91, 0; wgmma.mma_async.sp.sync.aligned.m64n168k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83}, {%84, %85, %86, %87}, %88, %89, %90, scale_d, %92, %93;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %91, 0; wgmma.mma_async.sp.sync.aligned.m64n168k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_84 "}, {%84, %85, %86, %87}, %88, %89, %90, scale_d, %92, %93;}"
+    : PTXMMA_REGISTERS_84("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2354,23 +1768,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k64_f32_e4m3_e5m2(float (&d)[84], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %88, 0; wgmma.mma_async.sp.sync.aligned.m64n168k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83}, %84, %85, %86, %87, scale_d, %89, %90;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %88, 0; wgmma.mma_async.sp.sync.aligned.m64n168k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_84 "}, %84, %85, %86, %87, scale_d, %89, %90;}"
+    : PTXMMA_REGISTERS_84("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2385,23 +1784,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k64_f32_e4m3_e5m2(float (&d)[88], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %95, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87}, {%88, %89, %90, %91}, %92, %93, %94, scale_d, %96, %97;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %95, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_88 "}, {%88, %89, %90, %91}, %92, %93, %94, scale_d, %96, %97;}"
+    : PTXMMA_REGISTERS_88("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2417,23 +1801,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k64_f32_e4m3_e5m2(float (&d)[88], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %92, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87}, %88, %89, %90, %91, scale_d, %93, %94;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %92, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_88 "}, %88, %89, %90, %91, scale_d, %93, %94;}"
+    : PTXMMA_REGISTERS_88("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2448,24 +1817,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k64_f32_e4m3_e5m2(float (&d)[92], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %99, 0; wgmma.mma_async.sp.sync.aligned.m64n184k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91}, {%92, %93, %94, %95}, %96, %97, %98, scale_d, %100, %101;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %99, 0; wgmma.mma_async.sp.sync.aligned.m64n184k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_92 "}, {%92, %93, %94, %95}, %96, %97, %98, scale_d, %100, %101;}"
+    : PTXMMA_REGISTERS_92("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2481,24 +1834,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k64_f32_e4m3_e5m2(float (&d)[92], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %96, 0; wgmma.mma_async.sp.sync.aligned.m64n184k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91}, %92, %93, %94, %95, scale_d, %97, %98;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %96, 0; wgmma.mma_async.sp.sync.aligned.m64n184k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_92 "}, %92, %93, %94, %95, scale_d, %97, %98;}"
+    : PTXMMA_REGISTERS_92("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2513,24 +1850,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k64_f32_e4m3_e5m2(float (&d)[96], const uint32_t
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %103, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, {%96, %97, %98, %99}, %100, %101, %102, scale_d, %104, %105;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %103, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_96 "}, {%96, %97, %98, %99}, %100, %101, %102, scale_d, %104, %105;}"
+    : PTXMMA_REGISTERS_96("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2546,24 +1867,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k64_f32_e4m3_e5m2(float (&d)[96], uint64_t a_des
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %100, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, %96, %97, %98, %99, scale_d, %101, %102;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %100, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_96 "}, %96, %97, %98, %99, scale_d, %101, %102;}"
+    : PTXMMA_REGISTERS_96("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2578,26 +1883,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k64_f32_e4m3_e5m2(float (&d)[100], const uint32_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %107, 0; wgmma.mma_async.sp.sync.aligned.m64n200k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99}, {%100, %101, %102, %103}, %104, %105, %106, scale_d, %108, %109;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %107, 0; wgmma.mma_async.sp.sync.aligned.m64n200k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_100 "}, {%100, %101, %102, %103}, %104, %105, %106, scale_d, %108, %109;}"
+    : PTXMMA_REGISTERS_100("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2613,26 +1900,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k64_f32_e4m3_e5m2(float (&d)[100], uint64_t a_de
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %104, 0; wgmma.mma_async.sp.sync.aligned.m64n200k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99}, %100, %101, %102, %103, scale_d, %105, %106;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %104, 0; wgmma.mma_async.sp.sync.aligned.m64n200k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_100 "}, %100, %101, %102, %103, scale_d, %105, %106;}"
+    : PTXMMA_REGISTERS_100("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2647,26 +1916,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k64_f32_e4m3_e5m2(float (&d)[104], const uint32_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %111, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103}, {%104, %105, %106, %107}, %108, %109, %110, scale_d, %112, %113;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %111, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_104 "}, {%104, %105, %106, %107}, %108, %109, %110, scale_d, %112, %113;}"
+    : PTXMMA_REGISTERS_104("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2682,26 +1933,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k64_f32_e4m3_e5m2(float (&d)[104], uint64_t a_de
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %108, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103}, %104, %105, %106, %107, scale_d, %109, %110;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %108, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_104 "}, %104, %105, %106, %107, scale_d, %109, %110;}"
+    : PTXMMA_REGISTERS_104("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2716,27 +1949,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k64_f32_e4m3_e5m2(float (&d)[108], const uint32_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %115, 0; wgmma.mma_async.sp.sync.aligned.m64n216k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107}, {%108, %109, %110, %111}, %112, %113, %114, scale_d, %116, %117;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %115, 0; wgmma.mma_async.sp.sync.aligned.m64n216k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_108 "}, {%108, %109, %110, %111}, %112, %113, %114, scale_d, %116, %117;}"
+    : PTXMMA_REGISTERS_108("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2752,27 +1966,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k64_f32_e4m3_e5m2(float (&d)[108], uint64_t a_de
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %112, 0; wgmma.mma_async.sp.sync.aligned.m64n216k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107}, %108, %109, %110, %111, scale_d, %113, %114;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %112, 0; wgmma.mma_async.sp.sync.aligned.m64n216k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_108 "}, %108, %109, %110, %111, scale_d, %113, %114;}"
+    : PTXMMA_REGISTERS_108("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2787,27 +1982,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k64_f32_e4m3_e5m2(float (&d)[112], const uint32_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %119, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111}, {%112, %113, %114, %115}, %116, %117, %118, scale_d, %120, %121;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %119, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_112 "}, {%112, %113, %114, %115}, %116, %117, %118, scale_d, %120, %121;}"
+    : PTXMMA_REGISTERS_112("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2823,27 +1999,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k64_f32_e4m3_e5m2(float (&d)[112], uint64_t a_de
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %116, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111}, %112, %113, %114, %115, scale_d, %117, %118;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %116, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_112 "}, %112, %113, %114, %115, scale_d, %117, %118;}"
+    : PTXMMA_REGISTERS_112("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2858,29 +2015,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k64_f32_e4m3_e5m2(float (&d)[116], const uint32_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %123, 0; wgmma.mma_async.sp.sync.aligned.m64n232k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115}, {%116, %117, %118, %119}, %120, %121, %122, scale_d, %124, %125;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %123, 0; wgmma.mma_async.sp.sync.aligned.m64n232k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_116 "}, {%116, %117, %118, %119}, %120, %121, %122, scale_d, %124, %125;}"
+    : PTXMMA_REGISTERS_116("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2896,29 +2032,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k64_f32_e4m3_e5m2(float (&d)[116], uint64_t a_de
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %120, 0; wgmma.mma_async.sp.sync.aligned.m64n232k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115}, %116, %117, %118, %119, scale_d, %121, %122;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %120, 0; wgmma.mma_async.sp.sync.aligned.m64n232k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_116 "}, %116, %117, %118, %119, scale_d, %121, %122;}"
+    : PTXMMA_REGISTERS_116("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -2933,29 +2048,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k64_f32_e4m3_e5m2(float (&d)[120], const uint32_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %127, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119}, {%120, %121, %122, %123}, %124, %125, %126, scale_d, %128, %129;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %127, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_120 "}, {%120, %121, %122, %123}, %124, %125, %126, scale_d, %128, %129;}"
+    : PTXMMA_REGISTERS_120("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -2971,29 +2065,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k64_f32_e4m3_e5m2(float (&d)[120], uint64_t a_de
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %124, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119}, %120, %121, %122, %123, scale_d, %125, %126;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %124, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_120 "}, %120, %121, %122, %123, scale_d, %125, %126;}"
+    : PTXMMA_REGISTERS_120("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -3008,30 +2081,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k64_f32_e4m3_e5m2(float (&d)[124], const uint32_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %131, 0; wgmma.mma_async.sp.sync.aligned.m64n248k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123}, {%124, %125, %126, %127}, %128, %129, %130, scale_d, %132, %133;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %131, 0; wgmma.mma_async.sp.sync.aligned.m64n248k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_124 "}, {%124, %125, %126, %127}, %128, %129, %130, scale_d, %132, %133;}"
+    : PTXMMA_REGISTERS_124("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -3047,30 +2098,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k64_f32_e4m3_e5m2(float (&d)[124], uint64_t a_de
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %128, 0; wgmma.mma_async.sp.sync.aligned.m64n248k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123}, %124, %125, %126, %127, scale_d, %129, %130;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %128, 0; wgmma.mma_async.sp.sync.aligned.m64n248k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_124 "}, %124, %125, %126, %127, scale_d, %129, %130;}"
+    : PTXMMA_REGISTERS_124("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else
@@ -3085,30 +2114,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k64_f32_e4m3_e5m2(float (&d)[128], const uint32_
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %135, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, {%128, %129, %130, %131}, %132, %133, %134, scale_d, %136, %137;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %135, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_128 "}, {%128, %129, %130, %131}, %132, %133, %134, scale_d, %136, %137;}"
+    : PTXMMA_REGISTERS_128("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
@@ -3124,30 +2131,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k64_f32_e4m3_e5m2(float (&d)[128], uint64_t a_de
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %132, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e5m2 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, %130, %131, scale_d, %133, %134;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %132, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e5m2 {" PTXMMA_PLACES_128 "}, %128, %129, %130, %131, scale_d, %133, %134;}"
+    : PTXMMA_REGISTERS_128("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
 }
 #else

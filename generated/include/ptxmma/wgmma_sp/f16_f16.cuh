@@ -17,6 +17,7 @@
 #pragma once
 
 #include "layouts.cuh"
+#include "../cuda/register_lists.cuh"
 
 namespace ptxmma {
 
@@ -294,9 +295,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f16_f16_f16(uint32_t (&d)[16], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25, %26;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f16.f16.f16 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25, %26;}"
+    : PTXMMA_REGISTERS_16("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -314,9 +314,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f16_f16_f16(uint32_t (&d)[16], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, %16, %17, %18, %19, scale_d, %21, %22, %23, %24;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f16.f16.f16 {" PTXMMA_PLACES_16 "}, %16, %17, %18, %19, scale_d, %21, %22, %23, %24;}"
+    : PTXMMA_REGISTERS_16("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -333,11 +332,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f16_f16_f16(uint32_t (&d)[18], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17}, {%18, %19, %20, %21}, %22, %23, %24, scale_d, %26, %27, %28;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f16.f16.f16 {" PTXMMA_PLACES_18 "}, {%18, %19, %20, %21}, %22, %23, %24, scale_d, %26, %27, %28;}"
+    : PTXMMA_REGISTERS_18("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -355,11 +351,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f16_f16_f16(uint32_t (&d)[18], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17}, %18, %19, %20, %21, scale_d, %23, %24, %25, %26;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f16.f16.f16 {" PTXMMA_PLACES_18 "}, %18, %19, %20, %21, scale_d, %23, %24, %25, %26;}"
+    : PTXMMA_REGISTERS_18("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -376,11 +369,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f16_f16_f16(uint32_t (&d)[20], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29, %30;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f16.f16.f16 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29, %30;}"
+    : PTXMMA_REGISTERS_20("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -398,11 +388,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f16_f16_f16(uint32_t (&d)[20], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, %20, %21, %22, %23, scale_d, %25, %26, %27, %28;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f16.f16.f16 {" PTXMMA_PLACES_20 "}, %20, %21, %22, %23, scale_d, %25, %26, %27, %28;}"
+    : PTXMMA_REGISTERS_20("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -419,11 +406,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f16_f16_f16(uint32_t (&d)[22], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21}, {%22, %23, %24, %25}, %26, %27, %28, scale_d, %30, %31, %32;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f16.f16.f16 {" PTXMMA_PLACES_22 "}, {%22, %23, %24, %25}, %26, %27, %28, scale_d, %30, %31, %32;}"
+    : PTXMMA_REGISTERS_22("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -441,11 +425,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f16_f16_f16(uint32_t (&d)[22], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21}, %22, %23, %24, %25, scale_d, %27, %28, %29, %30;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f16.f16.f16 {" PTXMMA_PLACES_22 "}, %22, %23, %24, %25, scale_d, %27, %28, %29, %30;}"
+    : PTXMMA_REGISTERS_22("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -462,11 +443,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f16_f16_f16(uint32_t (&d)[24], const uint32_t
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33, %34;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f16.f16.f16 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33, %34;}"
+    : PTXMMA_REGISTERS_24("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -484,11 +462,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f16_f16_f16(uint32_t (&d)[24], uint64_t a_des
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, %24, %25, %26, %27, scale_d, %29, %30, %31, %32;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f16.f16.f16 {" PTXMMA_PLACES_24 "}, %24, %25, %26, %27, scale_d, %29, %30, %31, %32;}"
+    : PTXMMA_REGISTERS_24("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -505,12 +480,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f16_f16_f16(uint32_t (&d)[26], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25}, {%26, %27, %28, %29}, %30, %31, %32, scale_d, %34, %35, %36;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f16.f16.f16 {" PTXMMA_PLACES_26 "}, {%26, %27, %28, %29}, %30, %31, %32, scale_d, %34, %35, %36;}"
+    : PTXMMA_REGISTERS_26("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -528,12 +499,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f16_f16_f16(uint32_t (&d)[26], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25}, %26, %27, %28, %29, scale_d, %31, %32, %33, %34;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f16.f16.f16 {" PTXMMA_PLACES_26 "}, %26, %27, %28, %29, scale_d, %31, %32, %33, %34;}"
+    : PTXMMA_REGISTERS_26("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -550,12 +517,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f16_f16_f16(uint32_t (&d)[28], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37, %38;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f16.f16.f16 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37, %38;}"
+    : PTXMMA_REGISTERS_28("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -573,12 +536,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f16_f16_f16(uint32_t (&d)[28], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, %28, %29, %30, %31, scale_d, %33, %34, %35, %36;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f16.f16.f16 {" PTXMMA_PLACES_28 "}, %28, %29, %30, %31, scale_d, %33, %34, %35, %36;}"
+    : PTXMMA_REGISTERS_28("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -595,12 +554,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f16_f16_f16(uint32_t (&d)[30], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29}, {%30, %31, %32, %33}, %34, %35, %36, scale_d, %38, %39, %40;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f16.f16.f16 {" PTXMMA_PLACES_30 "}, {%30, %31, %32, %33}, %34, %35, %36, scale_d, %38, %39, %40;}"
+    : PTXMMA_REGISTERS_30("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -618,12 +573,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f16_f16_f16(uint32_t (&d)[30], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29}, %30, %31, %32, %33, scale_d, %35, %36, %37, %38;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f16.f16.f16 {" PTXMMA_PLACES_30 "}, %30, %31, %32, %33, scale_d, %35, %36, %37, %38;}"
+    : PTXMMA_REGISTERS_30("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -640,12 +591,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f16_f16_f16(uint32_t (&d)[32], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41, %42;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f16.f16.f16 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41, %42;}"
+    : PTXMMA_REGISTERS_32("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -663,12 +610,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f16_f16_f16(uint32_t (&d)[32], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, %34, %35, scale_d, %37, %38, %39, %40;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f16.f16.f16 {" PTXMMA_PLACES_32 "}, %32, %33, %34, %35, scale_d, %37, %38, %39, %40;}"
+    : PTXMMA_REGISTERS_32("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -685,14 +628,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f16_f16_f16(uint32_t (&d)[34], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33}, {%34, %35, %36, %37}, %38, %39, %40, scale_d, %42, %43, %44;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f16.f16.f16 {" PTXMMA_PLACES_34 "}, {%34, %35, %36, %37}, %38, %39, %40, scale_d, %42, %43, %44;}"
+    : PTXMMA_REGISTERS_34("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -710,14 +647,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f16_f16_f16(uint32_t (&d)[34], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33}, %34, %35, %36, %37, scale_d, %39, %40, %41, %42;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f16.f16.f16 {" PTXMMA_PLACES_34 "}, %34, %35, %36, %37, scale_d, %39, %40, %41, %42;}"
+    : PTXMMA_REGISTERS_34("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -734,14 +665,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f16_f16_f16(uint32_t (&d)[36], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45, %46;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f16.f16.f16 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45, %46;}"
+    : PTXMMA_REGISTERS_36("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -759,14 +684,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f16_f16_f16(uint32_t (&d)[36], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, %36, %37, %38, %39, scale_d, %41, %42, %43, %44;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f16.f16.f16 {" PTXMMA_PLACES_36 "}, %36, %37, %38, %39, scale_d, %41, %42, %43, %44;}"
+    : PTXMMA_REGISTERS_36("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -783,14 +702,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f16_f16_f16(uint32_t (&d)[38], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37}, {%38, %39, %40, %41}, %42, %43, %44, scale_d, %46, %47, %48;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f16.f16.f16 {" PTXMMA_PLACES_38 "}, {%38, %39, %40, %41}, %42, %43, %44, scale_d, %46, %47, %48;}"
+    : PTXMMA_REGISTERS_38("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -808,14 +721,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f16_f16_f16(uint32_t (&d)[38], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37}, %38, %39, %40, %41, scale_d, %43, %44, %45, %46;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f16.f16.f16 {" PTXMMA_PLACES_38 "}, %38, %39, %40, %41, scale_d, %43, %44, %45, %46;}"
+    : PTXMMA_REGISTERS_38("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -832,14 +739,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f16_f16_f16(uint32_t (&d)[40], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49, %50;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f16.f16.f16 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49, %50;}"
+    : PTXMMA_REGISTERS_40("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -857,14 +758,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f16_f16_f16(uint32_t (&d)[40], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, %40, %41, %42, %43, scale_d, %45, %46, %47, %48;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f16.f16.f16 {" PTXMMA_PLACES_40 "}, %40, %41, %42, %43, scale_d, %45, %46, %47, %48;}"
+    : PTXMMA_REGISTERS_40("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -881,15 +776,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f16_f16_f16(uint32_t (&d)[42], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41}, {%42, %43, %44, %45}, %46, %47, %48, scale_d, %50, %51, %52;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f16.f16.f16 {" PTXMMA_PLACES_42 "}, {%42, %43, %44, %45}, %46, %47, %48, scale_d, %50, %51, %52;}"
+    : PTXMMA_REGISTERS_42("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -907,15 +795,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f16_f16_f16(uint32_t (&d)[42], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41}, %42, %43, %44, %45, scale_d, %47, %48, %49, %50;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f16.f16.f16 {" PTXMMA_PLACES_42 "}, %42, %43, %44, %45, scale_d, %47, %48, %49, %50;}"
+    : PTXMMA_REGISTERS_42("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -932,15 +813,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f16_f16_f16(uint32_t (&d)[44], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53, %54;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f16.f16.f16 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53, %54;}"
+    : PTXMMA_REGISTERS_44("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -958,15 +832,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f16_f16_f16(uint32_t (&d)[44], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, %44, %45, %46, %47, scale_d, %49, %50, %51, %52;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f16.f16.f16 {" PTXMMA_PLACES_44 "}, %44, %45, %46, %47, scale_d, %49, %50, %51, %52;}"
+    : PTXMMA_REGISTERS_44("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -983,15 +850,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f16_f16_f16(uint32_t (&d)[46], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45}, {%46, %47, %48, %49}, %50, %51, %52, scale_d, %54, %55, %56;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f16.f16.f16 {" PTXMMA_PLACES_46 "}, {%46, %47, %48, %49}, %50, %51, %52, scale_d, %54, %55, %56;}"
+    : PTXMMA_REGISTERS_46("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1009,15 +869,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f16_f16_f16(uint32_t (&d)[46], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45}, %46, %47, %48, %49, scale_d, %51, %52, %53, %54;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f16.f16.f16 {" PTXMMA_PLACES_46 "}, %46, %47, %48, %49, scale_d, %51, %52, %53, %54;}"
+    : PTXMMA_REGISTERS_46("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1034,15 +887,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f16_f16_f16(uint32_t (&d)[48], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57, %58;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f16.f16.f16 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57, %58;}"
+    : PTXMMA_REGISTERS_48("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1060,15 +906,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f16_f16_f16(uint32_t (&d)[48], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, %50, %51, scale_d, %53, %54, %55, %56;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f16.f16.f16 {" PTXMMA_PLACES_48 "}, %48, %49, %50, %51, scale_d, %53, %54, %55, %56;}"
+    : PTXMMA_REGISTERS_48("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1085,17 +924,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f16_f16_f16(uint32_t (&d)[50], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49}, {%50, %51, %52, %53}, %54, %55, %56, scale_d, %58, %59, %60;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f16.f16.f16 {" PTXMMA_PLACES_50 "}, {%50, %51, %52, %53}, %54, %55, %56, scale_d, %58, %59, %60;}"
+    : PTXMMA_REGISTERS_50("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1113,17 +943,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f16_f16_f16(uint32_t (&d)[50], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49}, %50, %51, %52, %53, scale_d, %55, %56, %57, %58;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f16.f16.f16 {" PTXMMA_PLACES_50 "}, %50, %51, %52, %53, scale_d, %55, %56, %57, %58;}"
+    : PTXMMA_REGISTERS_50("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1140,17 +961,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f16_f16_f16(uint32_t (&d)[52], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61, %62;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f16.f16.f16 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61, %62;}"
+    : PTXMMA_REGISTERS_52("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1168,17 +980,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f16_f16_f16(uint32_t (&d)[52], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, %52, %53, %54, %55, scale_d, %57, %58, %59, %60;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f16.f16.f16 {" PTXMMA_PLACES_52 "}, %52, %53, %54, %55, scale_d, %57, %58, %59, %60;}"
+    : PTXMMA_REGISTERS_52("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1195,17 +998,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f16_f16_f16(uint32_t (&d)[54], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53}, {%54, %55, %56, %57}, %58, %59, %60, scale_d, %62, %63, %64;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f16.f16.f16 {" PTXMMA_PLACES_54 "}, {%54, %55, %56, %57}, %58, %59, %60, scale_d, %62, %63, %64;}"
+    : PTXMMA_REGISTERS_54("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1223,17 +1017,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f16_f16_f16(uint32_t (&d)[54], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53}, %54, %55, %56, %57, scale_d, %59, %60, %61, %62;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f16.f16.f16 {" PTXMMA_PLACES_54 "}, %54, %55, %56, %57, scale_d, %59, %60, %61, %62;}"
+    : PTXMMA_REGISTERS_54("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1250,17 +1035,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f16_f16_f16(uint32_t (&d)[56], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65, %66;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f16.f16.f16 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65, %66;}"
+    : PTXMMA_REGISTERS_56("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1278,17 +1054,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f16_f16_f16(uint32_t (&d)[56], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, %56, %57, %58, %59, scale_d, %61, %62, %63, %64;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f16.f16.f16 {" PTXMMA_PLACES_56 "}, %56, %57, %58, %59, scale_d, %61, %62, %63, %64;}"
+    : PTXMMA_REGISTERS_56("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1305,18 +1072,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f16_f16_f16(uint32_t (&d)[58], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57}, {%58, %59, %60, %61}, %62, %63, %64, scale_d, %66, %67, %68;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f16.f16.f16 {" PTXMMA_PLACES_58 "}, {%58, %59, %60, %61}, %62, %63, %64, scale_d, %66, %67, %68;}"
+    : PTXMMA_REGISTERS_58("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1334,18 +1091,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f16_f16_f16(uint32_t (&d)[58], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57}, %58, %59, %60, %61, scale_d, %63, %64, %65, %66;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f16.f16.f16 {" PTXMMA_PLACES_58 "}, %58, %59, %60, %61, scale_d, %63, %64, %65, %66;}"
+    : PTXMMA_REGISTERS_58("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1362,18 +1109,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f16_f16_f16(uint32_t (&d)[60], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69, %70;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f16.f16.f16 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69, %70;}"
+    : PTXMMA_REGISTERS_60("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1391,18 +1128,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f16_f16_f16(uint32_t (&d)[60], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, %60, %61, %62, %63, scale_d, %65, %66, %67, %68;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f16.f16.f16 {" PTXMMA_PLACES_60 "}, %60, %61, %62, %63, scale_d, %65, %66, %67, %68;}"
+    : PTXMMA_REGISTERS_60("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1419,18 +1146,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f16_f16_f16(uint32_t (&d)[62], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61}, {%62, %63, %64, %65}, %66, %67, %68, scale_d, %70, %71, %72;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f16.f16.f16 {" PTXMMA_PLACES_62 "}, {%62, %63, %64, %65}, %66, %67, %68, scale_d, %70, %71, %72;}"
+    : PTXMMA_REGISTERS_62("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1448,18 +1165,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f16_f16_f16(uint32_t (&d)[62], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61}, %62, %63, %64, %65, scale_d, %67, %68, %69, %70;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f16.f16.f16 {" PTXMMA_PLACES_62 "}, %62, %63, %64, %65, scale_d, %67, %68, %69, %70;}"
+    : PTXMMA_REGISTERS_62("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1476,18 +1183,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f16_f16_f16(uint32_t (&d)[64], const uint32_
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73, %74;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61]), "+r"(d[62]), "+r"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f16.f16.f16 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73, %74;}"
+    : PTXMMA_REGISTERS_64("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1505,18 +1202,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f16_f16_f16(uint32_t (&d)[64], uint64_t a_de
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f16.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, %66, %67, scale_d, %69, %70, %71, %72;}"
-    : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
-      "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
-      "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
-      "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
-      "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
-      "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
-      "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
-      "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61]), "+r"(d[62]), "+r"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f16.f16.f16 {" PTXMMA_PLACES_64 "}, %64, %65, %66, %67, scale_d, %69, %70, %71, %72;}"
+    : PTXMMA_REGISTERS_64("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1646,9 +1333,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_f16_f16(float (&d)[16], const uint32_t (&
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25, %26;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.f16.f16 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25, %26;}"
+    : PTXMMA_REGISTERS_16("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1666,9 +1352,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_f16_f16(float (&d)[16], uint64_t a_desc, 
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, %16, %17, %18, %19, scale_d, %21, %22, %23, %24;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.f16.f16 {" PTXMMA_PLACES_16 "}, %16, %17, %18, %19, scale_d, %21, %22, %23, %24;}"
+    : PTXMMA_REGISTERS_16("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1685,11 +1370,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_f16_f16(float (&d)[20], const uint32_t (&
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n40k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29, %30;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n40k32.f32.f16.f16 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29, %30;}"
+    : PTXMMA_REGISTERS_20("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1707,11 +1389,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_f16_f16(float (&d)[20], uint64_t a_desc, 
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n40k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19}, %20, %21, %22, %23, scale_d, %25, %26, %27, %28;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n40k32.f32.f16.f16 {" PTXMMA_PLACES_20 "}, %20, %21, %22, %23, scale_d, %25, %26, %27, %28;}"
+    : PTXMMA_REGISTERS_20("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1728,11 +1407,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_f16_f16(float (&d)[24], const uint32_t (&
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n48k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33, %34;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n48k32.f32.f16.f16 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33, %34;}"
+    : PTXMMA_REGISTERS_24("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1750,11 +1426,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_f16_f16(float (&d)[24], uint64_t a_desc, 
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n48k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23}, %24, %25, %26, %27, scale_d, %29, %30, %31, %32;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n48k32.f32.f16.f16 {" PTXMMA_PLACES_24 "}, %24, %25, %26, %27, scale_d, %29, %30, %31, %32;}"
+    : PTXMMA_REGISTERS_24("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1771,12 +1444,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_f16_f16(float (&d)[28], const uint32_t (&
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n56k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37, %38;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n56k32.f32.f16.f16 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37, %38;}"
+    : PTXMMA_REGISTERS_28("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1794,12 +1463,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_f16_f16(float (&d)[28], uint64_t a_desc, 
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n56k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27}, %28, %29, %30, %31, scale_d, %33, %34, %35, %36;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n56k32.f32.f16.f16 {" PTXMMA_PLACES_28 "}, %28, %29, %30, %31, scale_d, %33, %34, %35, %36;}"
+    : PTXMMA_REGISTERS_28("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1816,12 +1481,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_f16_f16(float (&d)[32], const uint32_t (&
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41, %42;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41, %42;}"
+    : PTXMMA_REGISTERS_32("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1839,12 +1500,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_f16_f16(float (&d)[32], uint64_t a_desc, 
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, %34, %35, scale_d, %37, %38, %39, %40;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16 {" PTXMMA_PLACES_32 "}, %32, %33, %34, %35, scale_d, %37, %38, %39, %40;}"
+    : PTXMMA_REGISTERS_32("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1861,14 +1518,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_f16_f16(float (&d)[36], const uint32_t (&
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45, %46;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f32.f16.f16 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45, %46;}"
+    : PTXMMA_REGISTERS_36("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1886,14 +1537,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_f16_f16(float (&d)[36], uint64_t a_desc, 
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35}, %36, %37, %38, %39, scale_d, %41, %42, %43, %44;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n72k32.f32.f16.f16 {" PTXMMA_PLACES_36 "}, %36, %37, %38, %39, scale_d, %41, %42, %43, %44;}"
+    : PTXMMA_REGISTERS_36("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1910,14 +1555,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_f16_f16(float (&d)[40], const uint32_t (&
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49, %50;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f32.f16.f16 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49, %50;}"
+    : PTXMMA_REGISTERS_40("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1935,14 +1574,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_f16_f16(float (&d)[40], uint64_t a_desc, 
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39}, %40, %41, %42, %43, scale_d, %45, %46, %47, %48;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n80k32.f32.f16.f16 {" PTXMMA_PLACES_40 "}, %40, %41, %42, %43, scale_d, %45, %46, %47, %48;}"
+    : PTXMMA_REGISTERS_40("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -1959,15 +1592,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_f16_f16(float (&d)[44], const uint32_t (&
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53, %54;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f32.f16.f16 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53, %54;}"
+    : PTXMMA_REGISTERS_44("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -1985,15 +1611,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_f16_f16(float (&d)[44], uint64_t a_desc, 
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43}, %44, %45, %46, %47, scale_d, %49, %50, %51, %52;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n88k32.f32.f16.f16 {" PTXMMA_PLACES_44 "}, %44, %45, %46, %47, scale_d, %49, %50, %51, %52;}"
+    : PTXMMA_REGISTERS_44("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2010,15 +1629,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_f16_f16(float (&d)[48], const uint32_t (&
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57, %58;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f32.f16.f16 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57, %58;}"
+    : PTXMMA_REGISTERS_48("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2036,15 +1648,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_f16_f16(float (&d)[48], uint64_t a_desc, 
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, %50, %51, scale_d, %53, %54, %55, %56;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n96k32.f32.f16.f16 {" PTXMMA_PLACES_48 "}, %48, %49, %50, %51, scale_d, %53, %54, %55, %56;}"
+    : PTXMMA_REGISTERS_48("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2061,17 +1666,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_f16_f16(float (&d)[52], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61, %62;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f32.f16.f16 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61, %62;}"
+    : PTXMMA_REGISTERS_52("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2089,17 +1685,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_f16_f16(float (&d)[52], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51}, %52, %53, %54, %55, scale_d, %57, %58, %59, %60;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n104k32.f32.f16.f16 {" PTXMMA_PLACES_52 "}, %52, %53, %54, %55, scale_d, %57, %58, %59, %60;}"
+    : PTXMMA_REGISTERS_52("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2116,17 +1703,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_f16_f16(float (&d)[56], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65, %66;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f32.f16.f16 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65, %66;}"
+    : PTXMMA_REGISTERS_56("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2144,17 +1722,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_f16_f16(float (&d)[56], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55}, %56, %57, %58, %59, scale_d, %61, %62, %63, %64;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n112k32.f32.f16.f16 {" PTXMMA_PLACES_56 "}, %56, %57, %58, %59, scale_d, %61, %62, %63, %64;}"
+    : PTXMMA_REGISTERS_56("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2171,18 +1740,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_f16_f16(float (&d)[60], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69, %70;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f32.f16.f16 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69, %70;}"
+    : PTXMMA_REGISTERS_60("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2200,18 +1759,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_f16_f16(float (&d)[60], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59}, %60, %61, %62, %63, scale_d, %65, %66, %67, %68;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n120k32.f32.f16.f16 {" PTXMMA_PLACES_60 "}, %60, %61, %62, %63, scale_d, %65, %66, %67, %68;}"
+    : PTXMMA_REGISTERS_60("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2228,18 +1777,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_f16_f16(float (&d)[64], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73, %74;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f32.f16.f16 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73, %74;}"
+    : PTXMMA_REGISTERS_64("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2257,18 +1796,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_f16_f16(float (&d)[64], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, %66, %67, scale_d, %69, %70, %71, %72;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n128k32.f32.f16.f16 {" PTXMMA_PLACES_64 "}, %64, %65, %66, %67, scale_d, %69, %70, %71, %72;}"
+    : PTXMMA_REGISTERS_64("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2285,20 +1814,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_f16_f16(float (&d)[68], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %75, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67}, {%68, %69, %70, %71}, %72, %73, %74, scale_d, %76, %77, %78;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %75, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f32.f16.f16 {" PTXMMA_PLACES_68 "}, {%68, %69, %70, %71}, %72, %73, %74, scale_d, %76, %77, %78;}"
+    : PTXMMA_REGISTERS_68("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2316,20 +1833,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_f16_f16(float (&d)[68], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %72, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67}, %68, %69, %70, %71, scale_d, %73, %74, %75, %76;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %72, 0; wgmma.mma_async.sp.sync.aligned.m64n136k32.f32.f16.f16 {" PTXMMA_PLACES_68 "}, %68, %69, %70, %71, scale_d, %73, %74, %75, %76;}"
+    : PTXMMA_REGISTERS_68("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2346,20 +1851,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_f16_f16(float (&d)[72], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %79, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71}, {%72, %73, %74, %75}, %76, %77, %78, scale_d, %80, %81, %82;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %79, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f32.f16.f16 {" PTXMMA_PLACES_72 "}, {%72, %73, %74, %75}, %76, %77, %78, scale_d, %80, %81, %82;}"
+    : PTXMMA_REGISTERS_72("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2377,20 +1870,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_f16_f16(float (&d)[72], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %76, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71}, %72, %73, %74, %75, scale_d, %77, %78, %79, %80;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %76, 0; wgmma.mma_async.sp.sync.aligned.m64n144k32.f32.f16.f16 {" PTXMMA_PLACES_72 "}, %72, %73, %74, %75, scale_d, %77, %78, %79, %80;}"
+    : PTXMMA_REGISTERS_72("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2407,21 +1888,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_f16_f16(float (&d)[76], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %83, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75}, {%76, %77, %78, %79}, %80, %81, %82, scale_d, %84, %85, %86;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %83, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f32.f16.f16 {" PTXMMA_PLACES_76 "}, {%76, %77, %78, %79}, %80, %81, %82, scale_d, %84, %85, %86;}"
+    : PTXMMA_REGISTERS_76("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2439,21 +1907,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_f16_f16(float (&d)[76], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %80, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75}, %76, %77, %78, %79, scale_d, %81, %82, %83, %84;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %80, 0; wgmma.mma_async.sp.sync.aligned.m64n152k32.f32.f16.f16 {" PTXMMA_PLACES_76 "}, %76, %77, %78, %79, scale_d, %81, %82, %83, %84;}"
+    : PTXMMA_REGISTERS_76("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2470,21 +1925,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_f16_f16(float (&d)[80], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %87, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, {%80, %81, %82, %83}, %84, %85, %86, scale_d, %88, %89, %90;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %87, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f32.f16.f16 {" PTXMMA_PLACES_80 "}, {%80, %81, %82, %83}, %84, %85, %86, scale_d, %88, %89, %90;}"
+    : PTXMMA_REGISTERS_80("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2502,21 +1944,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_f16_f16(float (&d)[80], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %84, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, %80, %81, %82, %83, scale_d, %85, %86, %87, %88;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %84, 0; wgmma.mma_async.sp.sync.aligned.m64n160k32.f32.f16.f16 {" PTXMMA_PLACES_80 "}, %80, %81, %82, %83, scale_d, %85, %86, %87, %88;}"
+    : PTXMMA_REGISTERS_80("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2533,23 +1962,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_f16_f16(float (&d)[84], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %91, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83}, {%84, %85, %86, %87}, %88, %89, %90, scale_d, %92, %93, %94;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %91, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f32.f16.f16 {" PTXMMA_PLACES_84 "}, {%84, %85, %86, %87}, %88, %89, %90, scale_d, %92, %93, %94;}"
+    : PTXMMA_REGISTERS_84("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2567,23 +1981,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_f16_f16(float (&d)[84], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %88, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83}, %84, %85, %86, %87, scale_d, %89, %90, %91, %92;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %88, 0; wgmma.mma_async.sp.sync.aligned.m64n168k32.f32.f16.f16 {" PTXMMA_PLACES_84 "}, %84, %85, %86, %87, scale_d, %89, %90, %91, %92;}"
+    : PTXMMA_REGISTERS_84("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2600,23 +1999,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_f16_f16(float (&d)[88], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %95, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87}, {%88, %89, %90, %91}, %92, %93, %94, scale_d, %96, %97, %98;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %95, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f32.f16.f16 {" PTXMMA_PLACES_88 "}, {%88, %89, %90, %91}, %92, %93, %94, scale_d, %96, %97, %98;}"
+    : PTXMMA_REGISTERS_88("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2634,23 +2018,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_f16_f16(float (&d)[88], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %92, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87}, %88, %89, %90, %91, scale_d, %93, %94, %95, %96;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %92, 0; wgmma.mma_async.sp.sync.aligned.m64n176k32.f32.f16.f16 {" PTXMMA_PLACES_88 "}, %88, %89, %90, %91, scale_d, %93, %94, %95, %96;}"
+    : PTXMMA_REGISTERS_88("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2667,24 +2036,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_f16_f16(float (&d)[92], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %99, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91}, {%92, %93, %94, %95}, %96, %97, %98, scale_d, %100, %101, %102;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %99, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f32.f16.f16 {" PTXMMA_PLACES_92 "}, {%92, %93, %94, %95}, %96, %97, %98, scale_d, %100, %101, %102;}"
+    : PTXMMA_REGISTERS_92("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2702,24 +2055,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_f16_f16(float (&d)[92], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %96, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91}, %92, %93, %94, %95, scale_d, %97, %98, %99, %100;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %96, 0; wgmma.mma_async.sp.sync.aligned.m64n184k32.f32.f16.f16 {" PTXMMA_PLACES_92 "}, %92, %93, %94, %95, scale_d, %97, %98, %99, %100;}"
+    : PTXMMA_REGISTERS_92("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2736,24 +2073,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_f16_f16(float (&d)[96], const uint32_t (
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %103, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, {%96, %97, %98, %99}, %100, %101, %102, scale_d, %104, %105, %106;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %103, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f32.f16.f16 {" PTXMMA_PLACES_96 "}, {%96, %97, %98, %99}, %100, %101, %102, scale_d, %104, %105, %106;}"
+    : PTXMMA_REGISTERS_96("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2771,24 +2092,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_f16_f16(float (&d)[96], uint64_t a_desc,
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %100, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, %96, %97, %98, %99, scale_d, %101, %102, %103, %104;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %100, 0; wgmma.mma_async.sp.sync.aligned.m64n192k32.f32.f16.f16 {" PTXMMA_PLACES_96 "}, %96, %97, %98, %99, scale_d, %101, %102, %103, %104;}"
+    : PTXMMA_REGISTERS_96("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2805,26 +2110,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_f16_f16(float (&d)[100], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %107, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99}, {%100, %101, %102, %103}, %104, %105, %106, scale_d, %108, %109, %110;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %107, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f32.f16.f16 {" PTXMMA_PLACES_100 "}, {%100, %101, %102, %103}, %104, %105, %106, scale_d, %108, %109, %110;}"
+    : PTXMMA_REGISTERS_100("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2842,26 +2129,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_f16_f16(float (&d)[100], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %104, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99}, %100, %101, %102, %103, scale_d, %105, %106, %107, %108;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %104, 0; wgmma.mma_async.sp.sync.aligned.m64n200k32.f32.f16.f16 {" PTXMMA_PLACES_100 "}, %100, %101, %102, %103, scale_d, %105, %106, %107, %108;}"
+    : PTXMMA_REGISTERS_100("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2878,26 +2147,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_f16_f16(float (&d)[104], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %111, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103}, {%104, %105, %106, %107}, %108, %109, %110, scale_d, %112, %113, %114;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %111, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f32.f16.f16 {" PTXMMA_PLACES_104 "}, {%104, %105, %106, %107}, %108, %109, %110, scale_d, %112, %113, %114;}"
+    : PTXMMA_REGISTERS_104("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2915,26 +2166,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_f16_f16(float (&d)[104], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %108, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103}, %104, %105, %106, %107, scale_d, %109, %110, %111, %112;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %108, 0; wgmma.mma_async.sp.sync.aligned.m64n208k32.f32.f16.f16 {" PTXMMA_PLACES_104 "}, %104, %105, %106, %107, scale_d, %109, %110, %111, %112;}"
+    : PTXMMA_REGISTERS_104("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -2951,27 +2184,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_f16_f16(float (&d)[108], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %115, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107}, {%108, %109, %110, %111}, %112, %113, %114, scale_d, %116, %117, %118;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %115, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f32.f16.f16 {" PTXMMA_PLACES_108 "}, {%108, %109, %110, %111}, %112, %113, %114, scale_d, %116, %117, %118;}"
+    : PTXMMA_REGISTERS_108("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -2989,27 +2203,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_f16_f16(float (&d)[108], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %112, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107}, %108, %109, %110, %111, scale_d, %113, %114, %115, %116;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %112, 0; wgmma.mma_async.sp.sync.aligned.m64n216k32.f32.f16.f16 {" PTXMMA_PLACES_108 "}, %108, %109, %110, %111, scale_d, %113, %114, %115, %116;}"
+    : PTXMMA_REGISTERS_108("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -3026,27 +2221,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_f16_f16(float (&d)[112], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %119, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111}, {%112, %113, %114, %115}, %116, %117, %118, scale_d, %120, %121, %122;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %119, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f32.f16.f16 {" PTXMMA_PLACES_112 "}, {%112, %113, %114, %115}, %116, %117, %118, scale_d, %120, %121, %122;}"
+    : PTXMMA_REGISTERS_112("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -3064,27 +2240,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_f16_f16(float (&d)[112], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %116, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111}, %112, %113, %114, %115, scale_d, %117, %118, %119, %120;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %116, 0; wgmma.mma_async.sp.sync.aligned.m64n224k32.f32.f16.f16 {" PTXMMA_PLACES_112 "}, %112, %113, %114, %115, scale_d, %117, %118, %119, %120;}"
+    : PTXMMA_REGISTERS_112("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -3101,29 +2258,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_f16_f16(float (&d)[116], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %123, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115}, {%116, %117, %118, %119}, %120, %121, %122, scale_d, %124, %125, %126;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %123, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f32.f16.f16 {" PTXMMA_PLACES_116 "}, {%116, %117, %118, %119}, %120, %121, %122, scale_d, %124, %125, %126;}"
+    : PTXMMA_REGISTERS_116("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -3141,29 +2277,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_f16_f16(float (&d)[116], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %120, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115}, %116, %117, %118, %119, scale_d, %121, %122, %123, %124;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %120, 0; wgmma.mma_async.sp.sync.aligned.m64n232k32.f32.f16.f16 {" PTXMMA_PLACES_116 "}, %116, %117, %118, %119, scale_d, %121, %122, %123, %124;}"
+    : PTXMMA_REGISTERS_116("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -3180,29 +2295,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_f16_f16(float (&d)[120], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %127, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119}, {%120, %121, %122, %123}, %124, %125, %126, scale_d, %128, %129, %130;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %127, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f32.f16.f16 {" PTXMMA_PLACES_120 "}, {%120, %121, %122, %123}, %124, %125, %126, scale_d, %128, %129, %130;}"
+    : PTXMMA_REGISTERS_120("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -3220,29 +2314,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_f16_f16(float (&d)[120], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %124, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119}, %120, %121, %122, %123, scale_d, %125, %126, %127, %128;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %124, 0; wgmma.mma_async.sp.sync.aligned.m64n240k32.f32.f16.f16 {" PTXMMA_PLACES_120 "}, %120, %121, %122, %123, scale_d, %125, %126, %127, %128;}"
+    : PTXMMA_REGISTERS_120("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -3259,30 +2332,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_f16_f16(float (&d)[124], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %131, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123}, {%124, %125, %126, %127}, %128, %129, %130, scale_d, %132, %133, %134;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %131, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f32.f16.f16 {" PTXMMA_PLACES_124 "}, {%124, %125, %126, %127}, %128, %129, %130, scale_d, %132, %133, %134;}"
+    : PTXMMA_REGISTERS_124("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -3300,30 +2351,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_f16_f16(float (&d)[124], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %128, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123}, %124, %125, %126, %127, scale_d, %129, %130, %131, %132;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %128, 0; wgmma.mma_async.sp.sync.aligned.m64n248k32.f32.f16.f16 {" PTXMMA_PLACES_124 "}, %124, %125, %126, %127, scale_d, %129, %130, %131, %132;}"
+    : PTXMMA_REGISTERS_124("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
@@ -3340,30 +2369,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_f16_f16(float (&d)[128], const uint32_t 
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %135, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, {%128, %129, %130, %131}, %132, %133, %134, scale_d, %136, %137, %138;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %135, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.f16.f16 {" PTXMMA_PLACES_128 "}, {%128, %129, %130, %131}, %132, %133, %134, scale_d, %136, %137, %138;}"
+    : PTXMMA_REGISTERS_128("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
@@ -3381,30 +2388,8 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_f16_f16(float (&d)[128], uint64_t a_desc
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %132, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, %130, %131, scale_d, %133, %134, %135, %136;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-      "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-      "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-      "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-      "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-      "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-      "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-      "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-      "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-      "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
-      "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-      "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-      "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-      "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-      "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %132, 0; wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.f16.f16 {" PTXMMA_PLACES_128 "}, %128, %129, %130, %131, scale_d, %133, %134, %135, %136;}"
+    : PTXMMA_REGISTERS_128("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }

@@ -193,26 +193,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -221,26 +207,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -249,26 +221,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -277,26 +235,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -305,26 +249,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -333,26 +263,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -361,26 +277,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -389,26 +291,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -417,26 +305,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -445,26 +319,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -473,26 +333,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -501,26 +347,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -697,26 +529,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -725,26 +543,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -753,26 +557,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -781,26 +571,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -809,26 +585,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -837,26 +599,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -865,26 +613,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -893,26 +627,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -921,26 +641,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -949,26 +655,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -977,26 +669,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1005,26 +683,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1201,26 +865,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1229,26 +879,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1257,26 +893,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1285,26 +907,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1313,26 +921,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1341,26 +935,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1369,26 +949,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1397,26 +963,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1425,26 +977,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1453,26 +991,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1481,26 +1005,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1509,26 +1019,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1705,26 +1201,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1733,26 +1215,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1761,26 +1229,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1789,26 +1243,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1817,26 +1257,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1845,26 +1271,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1873,26 +1285,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1901,26 +1299,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1929,26 +1313,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1957,26 +1327,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1985,26 +1341,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2013,26 +1355,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_f16(uint32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2209,26 +1537,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2237,26 +1551,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2265,26 +1565,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2293,26 +1579,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2321,26 +1593,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2349,26 +1607,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2377,26 +1621,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2405,26 +1635,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2433,26 +1649,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2461,26 +1663,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2489,26 +1677,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2517,26 +1691,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2713,26 +1873,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2741,26 +1887,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2769,26 +1901,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2797,26 +1915,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2825,26 +1929,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared.f16 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2853,26 +1943,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared.f16 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2881,26 +1957,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2909,26 +1971,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2937,26 +1985,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2965,26 +1999,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2993,26 +2013,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f16(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f16(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -3021,26 +2027,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f16(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f16(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f16 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f16(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f16 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -3205,24 +2197,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3231,24 +2210,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3257,24 +2223,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3283,24 +2236,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3309,24 +2249,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3335,24 +2262,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3361,24 +2275,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3387,24 +2288,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3413,24 +2301,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3439,24 +2314,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3465,24 +2327,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3491,24 +2340,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3673,24 +2509,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3699,24 +2522,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3725,24 +2535,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3751,24 +2548,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3777,24 +2561,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared.f16 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3803,24 +2574,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared.f16 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3829,24 +2587,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3855,24 +2600,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3881,24 +2613,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3907,24 +2626,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -3933,24 +2639,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4])
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f16 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f16(void* p, const uint32_t (&r)[4])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f16 [%0], {%1, %2, %3, %4};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
 #else
@@ -3959,24 +2652,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f16(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f16(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f16 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f16(void* p, const uint32_t (&r)[4], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f16 [%0], {%1, %2, %3, %4}, %5;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(stride)
     : "memory");
 }
 #else
@@ -4074,22 +2754,12 @@ template <>
 struct wmma_load_a_row<shape<16, 16, 16>, f16, shared> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_f16(r, p, stride);)
 };
 
@@ -4097,22 +2767,12 @@ template <>
 struct wmma_load_a_row<shape<8, 32, 16>, f16, shared> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_f16(r, p, stride);)
 };
 
@@ -4120,22 +2780,12 @@ template <>
 struct wmma_load_a_row<shape<32, 8, 16>, f16, shared> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_f16(r, p, stride);)
 };
 
@@ -4143,22 +2793,12 @@ template <>
 struct wmma_load_a_row<shape<16, 16, 16>, f16, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4166,22 +2806,12 @@ template <>
 struct wmma_load_a_row<shape<8, 32, 16>, f16, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4189,22 +2819,12 @@ template <>
 struct wmma_load_a_row<shape<32, 8, 16>, f16, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4290,22 +2910,12 @@ template <>
 struct wmma_load_a_col<shape<16, 16, 16>, f16, shared> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_f16(r, p, stride);)
 };
 
@@ -4313,22 +2923,12 @@ template <>
 struct wmma_load_a_col<shape<8, 32, 16>, f16, shared> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_f16(r, p, stride);)
 };
 
@@ -4336,22 +2936,12 @@ template <>
 struct wmma_load_a_col<shape<32, 8, 16>, f16, shared> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_f16(r, p, stride);)
 };
 
@@ -4359,22 +2949,12 @@ template <>
 struct wmma_load_a_col<shape<16, 16, 16>, f16, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4382,22 +2962,12 @@ template <>
 struct wmma_load_a_col<shape<8, 32, 16>, f16, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4405,22 +2975,12 @@ template <>
 struct wmma_load_a_col<shape<32, 8, 16>, f16, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4515,22 +3075,12 @@ template <>
 struct wmma_load_b_row<shape<16, 16, 16>, f16, shared> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_f16(r, p, stride);)
 };
 
@@ -4538,22 +3088,12 @@ template <>
 struct wmma_load_b_row<shape<8, 32, 16>, f16, shared> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_f16(r, p, stride);)
 };
 
@@ -4561,22 +3101,12 @@ template <>
 struct wmma_load_b_row<shape<32, 8, 16>, f16, shared> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_f16(r, p, stride);)
 };
 
@@ -4584,22 +3114,12 @@ template <>
 struct wmma_load_b_row<shape<16, 16, 16>, f16, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4607,22 +3127,12 @@ template <>
 struct wmma_load_b_row<shape<8, 32, 16>, f16, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4630,22 +3140,12 @@ template <>
 struct wmma_load_b_row<shape<32, 8, 16>, f16, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4731,22 +3231,12 @@ template <>
 struct wmma_load_b_col<shape<16, 16, 16>, f16, shared> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_f16(r, p, stride);)
 };
 
@@ -4754,22 +3244,12 @@ template <>
 struct wmma_load_b_col<shape<8, 32, 16>, f16, shared> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_f16(r, p, stride);)
 };
 
@@ -4777,22 +3257,12 @@ template <>
 struct wmma_load_b_col<shape<32, 8, 16>, f16, shared> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_f16(r, p, stride);)
 };
 
@@ -4800,22 +3270,12 @@ template <>
 struct wmma_load_b_col<shape<16, 16, 16>, f16, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4823,22 +3283,12 @@ template <>
 struct wmma_load_b_col<shape<8, 32, 16>, f16, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4846,22 +3296,12 @@ template <>
 struct wmma_load_b_col<shape<32, 8, 16>, f16, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -4956,22 +3396,12 @@ template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f16, shared> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f16(r, p, stride);)
 };
 
@@ -4979,22 +3409,12 @@ template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f16, shared> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f16(r, p, stride);)
 };
 
@@ -5002,22 +3422,12 @@ template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f16, shared> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f16(r, p, stride);)
 };
 
@@ -5025,22 +3435,12 @@ template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f16, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -5048,22 +3448,12 @@ template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f16, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -5071,22 +3461,12 @@ template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f16, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -5172,22 +3552,12 @@ template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f16, shared> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f16(r, p, stride);)
 };
 
@@ -5195,22 +3565,12 @@ template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f16, shared> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f16(r, p, stride);)
 };
 
@@ -5218,22 +3578,12 @@ template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f16, shared> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f16(r, p, stride);)
 };
 
@@ -5241,22 +3591,12 @@ template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f16, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -5264,22 +3604,12 @@ template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f16, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -5287,22 +3617,12 @@ template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f16, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f16(r, p, stride);)
 };
 
@@ -5388,22 +3708,12 @@ template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f16, shared> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f16(p, r, stride);)
 };
 
@@ -5411,22 +3721,12 @@ template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f16, shared> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f16(p, r, stride);)
 };
 
@@ -5434,22 +3734,12 @@ template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f16, shared> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f16(p, r, stride);)
 };
 
@@ -5457,22 +3747,12 @@ template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f16, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f16(p, r, stride);)
 };
 
@@ -5480,22 +3760,12 @@ template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f16, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f16(p, r, stride);)
 };
 
@@ -5503,22 +3773,12 @@ template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f16, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f16(p, r, stride);)
 };
 
@@ -5604,22 +3864,12 @@ template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f16, shared> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f16(p, r, stride);)
 };
 
@@ -5627,22 +3877,12 @@ template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f16, shared> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f16(p, r, stride);)
 };
 
@@ -5650,22 +3890,12 @@ template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f16, shared> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f16(p, r, stride);)
 };
 
@@ -5673,22 +3903,12 @@ template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f16, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f16(p, r, stride);)
 };
 
@@ -5696,22 +3916,12 @@ template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f16, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f16(p, r, stride);)
 };
 
@@ -5719,22 +3929,12 @@ template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f16, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f16> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4])
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const uint32_t (&r)[4], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f16(p, r, stride);)
 };
 

@@ -185,26 +185,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -213,26 +199,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -241,26 +213,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -269,26 +227,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -297,26 +241,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -325,26 +255,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -353,26 +269,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -381,26 +283,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -409,26 +297,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -437,26 +311,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -465,26 +325,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -493,26 +339,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -689,26 +521,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -717,26 +535,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -745,26 +549,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -773,26 +563,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -801,26 +577,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared.f32 r, [p];  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -829,26 +591,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -857,26 +605,12 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -885,26 +619,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -913,26 +633,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -941,26 +647,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -969,26 +661,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -997,26 +675,12 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1081,26 +745,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k8.shared.f32 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k8.shared.f32 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1109,26 +759,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k8.shared.f32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k8.shared.f32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1137,26 +773,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k8.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_cta_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k8.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_cta_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1165,26 +787,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k8.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_cta_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k8.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_cta_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1249,26 +857,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k8.shared.f32 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k8.shared.f32 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1277,26 +871,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k8.shared.f32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k8.shared.f32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1305,26 +885,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k8.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_cta_f32(float (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k8.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_cta_f32(float (&r)[8], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1333,26 +899,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k8.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_cta_f32(float (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k8.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_cta_f32(float (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared::cta.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1473,26 +1025,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k32.shared.f32 r, [p];  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_f32(float (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_f32(float (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k32.shared.f32 r, [p];  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_f32(float (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared.f32 {%0, %1}, [%2];"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1501,26 +1039,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k32.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_f32(float (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_f32(float (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k32.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_f32(float (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared.f32 {%0, %1}, [%2], %3;"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1529,26 +1053,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k128.shared.f32 r, [p];  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_f32(float (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_f32(float (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k128.shared.f32 r, [p];  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_f32(float (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared.f32 {%0, %1}, [%2];"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1557,26 +1067,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k128.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_f32(float (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_f32(float (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k128.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_f32(float (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared.f32 {%0, %1}, [%2], %3;"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1585,26 +1081,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_f32(float (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_f32(float (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.f32 {%0, %1}, [%2];"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1613,26 +1095,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_f32(float (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_f32(float (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.f32 {%0, %1}, [%2], %3;"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1641,26 +1109,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_f32(float (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_f32(float (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.f32 {%0, %1}, [%2];"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1669,26 +1123,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_f32(float (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_f32(float (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.f32 {%0, %1}, [%2], %3;"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1809,26 +1249,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k32.shared.f32 r, [p];  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_f32(float (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_f32(float (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k32.shared.f32 r, [p];  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_f32(float (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared.f32 {%0, %1}, [%2];"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1837,26 +1263,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k32.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_f32(float (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_f32(float (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k32.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_f32(float (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared.f32 {%0, %1}, [%2], %3;"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1865,26 +1277,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k128.shared.f32 r, [p];  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_f32(float (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_f32(float (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k128.shared.f32 r, [p];  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_f32(float (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared.f32 {%0, %1}, [%2];"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1893,26 +1291,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k128.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_f32(float (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_f32(float (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k128.shared.f32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_f32(float (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared.f32 {%0, %1}, [%2], %3;"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1921,26 +1305,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_f32(float (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_f32(float (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.f32 {%0, %1}, [%2];"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1949,26 +1319,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_f32(float (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_f32(float (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.f32 {%0, %1}, [%2], %3;"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1977,26 +1333,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_f32(float (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.f32 r, [p];  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_f32(float (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.f32 {%0, %1}, [%2];"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2005,26 +1347,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_f32(float (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.f32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_f32(float (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.f32 {%0, %1}, [%2], %3;"
-    : "=f"(r[0]), "=f"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2201,25 +1529,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2229,25 +1543,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2257,25 +1557,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2285,25 +1571,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2313,25 +1585,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2341,25 +1599,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2369,25 +1613,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2397,25 +1627,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2425,25 +1641,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2453,25 +1655,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2481,25 +1669,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2509,25 +1683,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2705,25 +1865,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2733,25 +1879,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2761,25 +1893,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2789,25 +1907,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2817,25 +1921,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [p], r;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2845,25 +1935,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2873,25 +1949,11 @@ PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2901,25 +1963,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2929,25 +1977,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -2957,25 +1991,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2985,25 +2005,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -3013,25 +2019,11 @@ PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_70_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_70_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_70 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_70_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -3097,25 +2089,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k8.shared.f32 [p], r;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k8.shared.f32 [p], r;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -3125,25 +2103,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k8.shared.f32 [p], r, stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k8.shared.f32 [p], r, stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -3153,25 +2117,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k8.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_cta_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k8.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_cta_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -3181,25 +2131,11 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k8.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_cta_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k8.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_cta_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -3265,25 +2201,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k8.shared.f32 [p], r;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k8.shared.f32 [p], r;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -3293,25 +2215,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k8.shared.f32 [p], r, stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k8.shared.f32 [p], r, stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -3321,25 +2229,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k8.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_cta_f32(uint32_t p, const float (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8])
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k8.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_cta_f32(void* p, const float (&r)[8])
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7])
     : "memory");
 }
@@ -3349,25 +2243,11 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k8.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_cta_f32(uint32_t p, const float (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
-      "f"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k8.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_cta_f32(void* p, const float (&r)[8], uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]),
       "f"(r[7]), "r"(stride)
     : "memory");
 }
@@ -3481,24 +2361,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k32.shared.f32 [p], r;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_f32(uint32_t p, const float (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_f32(shared_destination p, const float (&r)[2])
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared.f32 [%0], {%1, %2};" :
-    : "r"(p), "f"(r[0]), "f"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k32.shared.f32 [p], r;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_f32(void* p, const float (&r)[2])
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared.f32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1])
+    : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
 #else
@@ -3507,24 +2374,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k32.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_f32(uint32_t p, const float (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared.f32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k32.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_f32(void* p, const float (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared.f32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "r"(stride)
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3533,24 +2387,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k128.shared.f32 [p], r;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_f32(uint32_t p, const float (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_f32(shared_destination p, const float (&r)[2])
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared.f32 [%0], {%1, %2};" :
-    : "r"(p), "f"(r[0]), "f"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k128.shared.f32 [p], r;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_f32(void* p, const float (&r)[2])
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared.f32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1])
+    : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
 #else
@@ -3559,24 +2400,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k128.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_f32(uint32_t p, const float (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared.f32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k128.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_f32(void* p, const float (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared.f32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "r"(stride)
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3585,24 +2413,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_f32(uint32_t p, const float (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2])
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.f32 [%0], {%1, %2};" :
-    : "r"(p), "f"(r[0]), "f"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_f32(void* p, const float (&r)[2])
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.f32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1])
+    : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
 #else
@@ -3611,24 +2426,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_f32(uint32_t p, const float (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.f32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_f32(void* p, const float (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.f32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "r"(stride)
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3637,24 +2439,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_f32(uint32_t p, const float (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2])
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.f32 [%0], {%1, %2};" :
-    : "r"(p), "f"(r[0]), "f"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_f32(void* p, const float (&r)[2])
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.f32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1])
+    : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
 #else
@@ -3663,24 +2452,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_f32(uint32_t p, const float (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.f32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_f32(void* p, const float (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.f32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "r"(stride)
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3793,24 +2569,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k32.shared.f32 [p], r;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_f32(uint32_t p, const float (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_f32(shared_destination p, const float (&r)[2])
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared.f32 [%0], {%1, %2};" :
-    : "r"(p), "f"(r[0]), "f"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k32.shared.f32 [p], r;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_f32(void* p, const float (&r)[2])
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared.f32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1])
+    : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
 #else
@@ -3819,24 +2582,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k32.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_f32(uint32_t p, const float (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared.f32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k32.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_f32(void* p, const float (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared.f32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "r"(stride)
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3845,24 +2595,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k128.shared.f32 [p], r;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_f32(uint32_t p, const float (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_f32(shared_destination p, const float (&r)[2])
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared.f32 [%0], {%1, %2};" :
-    : "r"(p), "f"(r[0]), "f"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k128.shared.f32 [p], r;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_f32(void* p, const float (&r)[2])
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared.f32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1])
+    : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
 #else
@@ -3871,24 +2608,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k128.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_f32(uint32_t p, const float (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared.f32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k128.shared.f32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_f32(void* p, const float (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared.f32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "r"(stride)
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3897,24 +2621,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_f32(uint32_t p, const float (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2])
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.f32 [%0], {%1, %2};" :
-    : "r"(p), "f"(r[0]), "f"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_f32(void* p, const float (&r)[2])
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.f32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1])
+    : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
 #else
@@ -3923,24 +2634,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_f32(uint32_t p, const float (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.f32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_f32(void* p, const float (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.f32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "r"(stride)
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3949,24 +2647,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_f32(uint32_t p, const float (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2])
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.f32 [%0], {%1, %2};" :
-    : "r"(p), "f"(r[0]), "f"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.f32 [p], r;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_f32(void* p, const float (&r)[2])
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.f32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1])
+    : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
 #else
@@ -3975,24 +2660,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_f32(uint32_t p, const float (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.f32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.f32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer; not in the manual
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_f32(void* p, const float (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.f32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "f"(r[0]), "f"(r[1]), "r"(stride)
+    : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -4090,22 +2762,12 @@ template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p, stride);)
 };
 
@@ -4113,22 +2775,12 @@ template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p, stride);)
 };
 
@@ -4136,22 +2788,12 @@ template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p, stride);)
 };
 
@@ -4159,22 +2801,12 @@ template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p, stride);)
 };
 
@@ -4182,22 +2814,12 @@ template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p, stride);)
 };
 
@@ -4205,22 +2827,12 @@ template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p, stride);)
 };
 
@@ -4306,22 +2918,12 @@ template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p, stride);)
 };
 
@@ -4329,22 +2931,12 @@ template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p, stride);)
 };
 
@@ -4352,22 +2944,12 @@ template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p, stride);)
 };
 
@@ -4375,22 +2957,12 @@ template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p, stride);)
 };
 
@@ -4398,22 +2970,12 @@ template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p, stride);)
 };
 
@@ -4421,22 +2983,12 @@ template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p, stride);)
 };
 
@@ -4473,22 +3025,12 @@ template <>
 struct wmma_load_c_row<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p, stride);)
 };
 
@@ -4496,22 +3038,12 @@ template <>
 struct wmma_load_c_row<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p, stride);)
 };
 
@@ -4545,22 +3077,12 @@ template <>
 struct wmma_load_c_col<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p, stride);)
 };
 
@@ -4568,22 +3090,12 @@ template <>
 struct wmma_load_c_col<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p, stride);)
 };
 
@@ -4649,22 +3161,12 @@ template <>
 struct wmma_load_c_row<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p, stride);)
 };
 
@@ -4672,22 +3174,12 @@ template <>
 struct wmma_load_c_row<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p, stride);)
 };
 
@@ -4695,22 +3187,12 @@ template <>
 struct wmma_load_c_row<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p, stride);)
 };
 
@@ -4718,22 +3200,12 @@ template <>
 struct wmma_load_c_row<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p, stride);)
 };
 
@@ -4793,22 +3265,12 @@ template <>
 struct wmma_load_c_col<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p, stride);)
 };
 
@@ -4816,22 +3278,12 @@ template <>
 struct wmma_load_c_col<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p, stride);)
 };
 
@@ -4839,22 +3291,12 @@ template <>
 struct wmma_load_c_col<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p, stride);)
 };
 
@@ -4862,22 +3304,12 @@ template <>
 struct wmma_load_c_col<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p, stride);)
 };
 
@@ -4963,22 +3395,12 @@ template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r, stride);)
 };
 
@@ -4986,22 +3408,12 @@ template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r, stride);)
 };
 
@@ -5009,22 +3421,12 @@ template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r, stride);)
 };
 
@@ -5032,22 +3434,12 @@ template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r, stride);)
 };
 
@@ -5055,22 +3447,12 @@ template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r, stride);)
 };
 
@@ -5078,22 +3460,12 @@ template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r, stride);)
 };
 
@@ -5179,22 +3551,12 @@ template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r, stride);)
 };
 
@@ -5202,22 +3564,12 @@ template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r, stride);)
 };
 
@@ -5225,22 +3577,12 @@ template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r, stride);)
 };
 
@@ -5248,22 +3590,12 @@ template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r, stride);)
 };
 
@@ -5271,22 +3603,12 @@ template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r, stride);)
 };
 
@@ -5294,22 +3616,12 @@ template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r, stride);)
 };
 
@@ -5343,22 +3655,12 @@ template <>
 struct wmma_store_d_row<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r, stride);)
 };
 
@@ -5366,22 +3668,12 @@ template <>
 struct wmma_store_d_row<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r, stride);)
 };
 
@@ -5415,22 +3707,12 @@ template <>
 struct wmma_store_d_col<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r, stride);)
 };
 
@@ -5438,22 +3720,12 @@ template <>
 struct wmma_store_d_col<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r, stride);)
 };
 
@@ -5513,22 +3785,12 @@ template <>
 struct wmma_store_d_row<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r, stride);)
 };
 
@@ -5536,22 +3798,12 @@ template <>
 struct wmma_store_d_row<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r, stride);)
 };
 
@@ -5559,22 +3811,12 @@ template <>
 struct wmma_store_d_row<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r, stride);)
 };
 
@@ -5582,22 +3824,12 @@ template <>
 struct wmma_store_d_row<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r, stride);)
 };
 
@@ -5657,22 +3889,12 @@ template <>
 struct wmma_store_d_col<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r, stride);)
 };
 
@@ -5680,22 +3902,12 @@ template <>
 struct wmma_store_d_col<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r, stride);)
 };
 
@@ -5703,22 +3915,12 @@ template <>
 struct wmma_store_d_col<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r, stride);)
 };
 
@@ -5726,22 +3928,12 @@ template <>
 struct wmma_store_d_col<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const float (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r, stride);)
 };
 

@@ -81,26 +81,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_f64(double (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_f64(double (&r)[1], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1];"
     : "=d"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_f64(double (&r)[1], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1];"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -109,26 +95,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_f64(double (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_f64(double (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1], %2;"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -137,26 +109,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_cta_f64(double (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1];"
     : "=d"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_cta_f64(double (&r)[1], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1];"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -165,26 +123,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_cta_f64(double (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_cta_f64(double (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -249,26 +193,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_f64(double (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_f64(double (&r)[1], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1];"
     : "=d"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_f64(double (&r)[1], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1];"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -277,26 +207,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_f64(double (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_f64(double (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1], %2;"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -305,26 +221,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_cta_f64(double (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1];"
     : "=d"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_cta_f64(double (&r)[1], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1];"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -333,26 +235,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_cta_f64(double (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_cta_f64(double (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -417,26 +305,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_f64(double (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_f64(double (&r)[1], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1];"
     : "=d"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_f64(double (&r)[1], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1];"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -445,26 +319,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_f64(double (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_f64(double (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1], %2;"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -473,26 +333,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_cta_f64(double (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1];"
     : "=d"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_cta_f64(double (&r)[1], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1];"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -501,26 +347,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_cta_f64(double (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_cta_f64(double (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -585,26 +417,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_f64(double (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_f64(double (&r)[1], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1];"
     : "=d"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_f64(double (&r)[1], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1];"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -613,26 +431,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_f64(double (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_f64(double (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1], %2;"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -641,26 +445,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_cta_f64(double (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1];"
     : "=d"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_cta_f64(double (&r)[1], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1];"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -669,26 +459,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_cta_f64(double (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_cta_f64(double (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
-    : "=d"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -753,26 +529,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_f64(double (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_f64(double (&r)[2], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_f64(double (&r)[2], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 {%0, %1}, [%2];"
-    : "=d"(r[0]), "=d"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -781,26 +543,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_f64(double (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_f64(double (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_f64(double (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 {%0, %1}, [%2], %3;"
-    : "=d"(r[0]), "=d"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -809,26 +557,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_cta_f64(double (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared::cta.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_cta_f64(double (&r)[2], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared::cta.f64 {%0, %1}, [%2];"
-    : "=d"(r[0]), "=d"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -837,26 +571,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_cta_f64(double (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared::cta.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_cta_f64(double (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared::cta.f64 {%0, %1}, [%2], %3;"
-    : "=d"(r[0]), "=d"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -921,26 +641,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_f64(double (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_f64(double (&r)[2], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k4.shared.f64 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_f64(double (&r)[2], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared.f64 {%0, %1}, [%2];"
-    : "=d"(r[0]), "=d"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -949,26 +655,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_f64(double (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_f64(double (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k4.shared.f64 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_f64(double (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared.f64 {%0, %1}, [%2], %3;"
-    : "=d"(r[0]), "=d"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -977,26 +669,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_cta_f64(double (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared::cta.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_cta_f64(double (&r)[2], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared::cta.f64 {%0, %1}, [%2];"
-    : "=d"(r[0]), "=d"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1005,26 +683,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_cta_f64(double (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared::cta.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k4.shared::cta.f64 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_cta_f64(double (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared::cta.f64 {%0, %1}, [%2], %3;"
-    : "=d"(r[0]), "=d"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1085,24 +749,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [p], r;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_f64(uint32_t p, const double (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_f64(shared_destination p, const double (&r)[2])
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [%0], {%1, %2};" :
-    : "r"(p), "d"(r[0]), "d"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [p], r;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_f64(void* p, const double (&r)[2])
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "d"(r[0]), "d"(r[1])
+    : "r"(p.address), "d"(r[0]), "d"(r[1])
     : "memory");
 }
 #else
@@ -1111,24 +762,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [p], r, stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_f64(uint32_t p, const double (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_f64(shared_destination p, const double (&r)[2], uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [%0], {%1, %2}, %3;" :
-    : "r"(p), "d"(r[0]), "d"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [p], r, stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_f64(void* p, const double (&r)[2], uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "d"(r[0]), "d"(r[1]), "r"(stride)
+    : "r"(p.address), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -1137,24 +775,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k4.shared::cta.f64 [p], r;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_cta_f64(uint32_t p, const double (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2])
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared::cta.f64 [%0], {%1, %2};" :
-    : "r"(p), "d"(r[0]), "d"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k4.shared::cta.f64 [p], r;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_cta_f64(void* p, const double (&r)[2])
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared::cta.f64 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "d"(r[0]), "d"(r[1])
+    : "r"(p.address), "d"(r[0]), "d"(r[1])
     : "memory");
 }
 #else
@@ -1163,24 +788,11 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k4.shared::cta.f64 [p], r, stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_cta_f64(uint32_t p, const double (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2], uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared::cta.f64 [%0], {%1, %2}, %3;" :
-    : "r"(p), "d"(r[0]), "d"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k4.shared::cta.f64 [p], r, stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_cta_f64(void* p, const double (&r)[2], uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared::cta.f64 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "d"(r[0]), "d"(r[1]), "r"(stride)
+    : "r"(p.address), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -1241,24 +853,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k4.shared.f64 [p], r;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_f64(uint32_t p, const double (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_f64(shared_destination p, const double (&r)[2])
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared.f64 [%0], {%1, %2};" :
-    : "r"(p), "d"(r[0]), "d"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k4.shared.f64 [p], r;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_f64(void* p, const double (&r)[2])
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared.f64 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "d"(r[0]), "d"(r[1])
+    : "r"(p.address), "d"(r[0]), "d"(r[1])
     : "memory");
 }
 #else
@@ -1267,24 +866,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k4.shared.f64 [p], r, stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_f64(uint32_t p, const double (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_f64(shared_destination p, const double (&r)[2], uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared.f64 [%0], {%1, %2}, %3;" :
-    : "r"(p), "d"(r[0]), "d"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k4.shared.f64 [p], r, stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_f64(void* p, const double (&r)[2], uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared.f64 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "d"(r[0]), "d"(r[1]), "r"(stride)
+    : "r"(p.address), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -1293,24 +879,11 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [p], r;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(uint32_t p, const double (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2])
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [%0], {%1, %2};" :
-    : "r"(p), "d"(r[0]), "d"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [p], r;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(void* p, const double (&r)[2])
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "d"(r[0]), "d"(r[1])
+    : "r"(p.address), "d"(r[0]), "d"(r[1])
     : "memory");
 }
 #else
@@ -1319,24 +892,11 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [p], r, stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(uint32_t p, const double (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2], uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [%0], {%1, %2}, %3;" :
-    : "r"(p), "d"(r[0]), "d"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [p], r, stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(void* p, const double (&r)[2], uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "d"(r[0]), "d"(r[1]), "r"(stride)
+    : "r"(p.address), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -1376,22 +936,12 @@ template <>
 struct wmma_load_a_row<shape<8, 8, 4>, f64, shared> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p, stride);)
 };
 
@@ -1399,22 +949,12 @@ template <>
 struct wmma_load_a_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
@@ -1448,22 +988,12 @@ template <>
 struct wmma_load_a_col<shape<8, 8, 4>, f64, shared> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p, stride);)
 };
 
@@ -1471,22 +1001,12 @@ template <>
 struct wmma_load_a_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_a_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
@@ -1523,22 +1043,12 @@ template <>
 struct wmma_load_b_row<shape<8, 8, 4>, f64, shared> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p, stride);)
 };
 
@@ -1546,22 +1056,12 @@ template <>
 struct wmma_load_b_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
@@ -1595,22 +1095,12 @@ template <>
 struct wmma_load_b_col<shape<8, 8, 4>, f64, shared> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p, stride);)
 };
 
@@ -1618,22 +1108,12 @@ template <>
 struct wmma_load_b_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_b_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
@@ -1670,22 +1150,12 @@ template <>
 struct wmma_load_c_row<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p, stride);)
 };
 
@@ -1693,22 +1163,12 @@ template <>
 struct wmma_load_c_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
@@ -1742,22 +1202,12 @@ template <>
 struct wmma_load_c_col<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p, stride);)
 };
 
@@ -1765,22 +1215,12 @@ template <>
 struct wmma_load_c_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p, stride);)
 };
 
@@ -1814,22 +1254,12 @@ template <>
 struct wmma_store_d_row<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r, stride);)
 };
 
@@ -1837,22 +1267,12 @@ template <>
 struct wmma_store_d_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r, stride);)
 };
 
@@ -1886,22 +1306,12 @@ template <>
 struct wmma_store_d_col<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r, stride);)
 };
 
@@ -1909,22 +1319,12 @@ template <>
 struct wmma_store_d_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const double (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r, stride);)
 };
 

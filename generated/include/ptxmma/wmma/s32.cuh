@@ -185,26 +185,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -213,26 +199,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -241,26 +213,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -269,26 +227,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -297,26 +241,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -325,26 +255,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -353,26 +269,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -381,26 +283,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -409,26 +297,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -437,26 +311,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -465,26 +325,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -493,26 +339,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -689,26 +521,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -717,26 +535,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -745,26 +549,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -773,26 +563,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -801,26 +577,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared.s32 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -829,26 +591,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -857,26 +605,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -885,26 +619,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -913,26 +633,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -941,26 +647,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -969,26 +661,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_s32(int32_t (&r)[8], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_s32(int32_t (&r)[8], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_s32(int32_t (&r)[8], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -997,26 +675,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_s32(int32_t (&r)[8], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_s32(int32_t (&r)[8], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_s32(int32_t (&r)[8], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.s32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1137,26 +801,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k32.shared.s32 r, [p];  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_s32(int32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_s32(int32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared.s32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k32.shared.s32 r, [p];  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_s32(int32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared.s32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1165,26 +815,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k32.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_s32(int32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_s32(int32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared.s32 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k32.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_s32(int32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared.s32 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1193,26 +829,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k128.shared.s32 r, [p];  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_s32(int32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_s32(int32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared.s32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k128.shared.s32 r, [p];  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_s32(int32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared.s32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1221,26 +843,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k128.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_s32(int32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_s32(int32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared.s32 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k128.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_s32(int32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared.s32 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1249,26 +857,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_s32(int32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_s32(int32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.s32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_s32(int32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.s32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1277,26 +871,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_s32(int32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_s32(int32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.s32 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_s32(int32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.s32 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1305,26 +885,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_s32(int32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_s32(int32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.s32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_s32(int32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.s32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1333,26 +899,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_s32(int32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_s32(int32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.s32 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_s32(int32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.s32 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1473,26 +1025,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k32.shared.s32 r, [p];  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_s32(int32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_s32(int32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared.s32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k32.shared.s32 r, [p];  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_s32(int32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared.s32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1501,26 +1039,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k32.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_s32(int32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_s32(int32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared.s32 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k32.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_s32(int32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared.s32 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1529,26 +1053,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k128.shared.s32 r, [p];  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_s32(int32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_s32(int32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared.s32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k128.shared.s32 r, [p];  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_s32(int32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared.s32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1557,26 +1067,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k128.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_s32(int32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_s32(int32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared.s32 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k128.shared.s32 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_s32(int32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared.s32 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1585,26 +1081,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_s32(int32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_s32(int32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.s32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_s32(int32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.s32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1613,26 +1095,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_s32(int32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_s32(int32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.s32 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_s32(int32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.s32 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1641,26 +1109,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_s32(int32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_s32(int32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.s32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.s32 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_s32(int32_t (&r)[2], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.s32 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1669,26 +1123,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_s32(int32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_s32(int32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.s32 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.s32 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_s32(int32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.s32 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1865,25 +1305,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -1893,25 +1319,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -1921,25 +1333,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -1949,25 +1347,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -1977,25 +1361,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -2005,25 +1375,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2033,25 +1389,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -2061,25 +1403,11 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2089,25 +1417,11 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -2117,25 +1431,11 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2145,25 +1445,11 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -2173,25 +1459,11 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2369,25 +1641,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -2397,25 +1655,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2425,25 +1669,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -2453,25 +1683,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2481,25 +1697,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared.s32 [p], r;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -2509,25 +1711,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2537,25 +1725,11 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -2565,25 +1739,11 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2593,25 +1753,11 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -2621,25 +1767,11 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2649,25 +1781,11 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8])
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8])
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_s32(void* p, const int32_t (&r)[8])
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7])
     : "memory");
 }
@@ -2677,25 +1795,11 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_s32(uint32_t p, const int32_t (&r)[8], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_s32(shared_destination p, const int32_t (&r)[8], uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_s32(void* p, const int32_t (&r)[8], uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.s32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
       "r"(r[7]), "r"(stride)
     : "memory");
 }
@@ -2809,24 +1913,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k32.shared.s32 [p], r;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_s32(uint32_t p, const int32_t (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_s32(shared_destination p, const int32_t (&r)[2])
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared.s32 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k32.shared.s32 [p], r;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_s32(void* p, const int32_t (&r)[2])
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared.s32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -2835,24 +1926,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k32.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_s32(uint32_t p, const int32_t (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_s32(shared_destination p, const int32_t (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared.s32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k32.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_s32(void* p, const int32_t (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared.s32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -2861,24 +1939,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k128.shared.s32 [p], r;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_s32(uint32_t p, const int32_t (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_s32(shared_destination p, const int32_t (&r)[2])
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared.s32 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k128.shared.s32 [p], r;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_s32(void* p, const int32_t (&r)[2])
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared.s32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -2887,24 +1952,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k128.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_s32(uint32_t p, const int32_t (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_s32(shared_destination p, const int32_t (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared.s32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k128.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_s32(void* p, const int32_t (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared.s32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -2913,24 +1965,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_s32(uint32_t p, const int32_t (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_s32(shared_destination p, const int32_t (&r)[2])
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.s32 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_s32(void* p, const int32_t (&r)[2])
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.s32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -2939,24 +1978,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_s32(uint32_t p, const int32_t (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_s32(shared_destination p, const int32_t (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.s32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_s32(void* p, const int32_t (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.s32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -2965,24 +1991,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_s32(uint32_t p, const int32_t (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_s32(shared_destination p, const int32_t (&r)[2])
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.s32 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_s32(void* p, const int32_t (&r)[2])
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.s32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -2991,24 +2004,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_s32(uint32_t p, const int32_t (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_s32(shared_destination p, const int32_t (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.s32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_s32(void* p, const int32_t (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.s32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3121,24 +2121,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k32.shared.s32 [p], r;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_s32(uint32_t p, const int32_t (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_s32(shared_destination p, const int32_t (&r)[2])
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared.s32 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k32.shared.s32 [p], r;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_s32(void* p, const int32_t (&r)[2])
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared.s32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -3147,24 +2134,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k32.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_s32(uint32_t p, const int32_t (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_s32(shared_destination p, const int32_t (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared.s32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k32.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_s32(void* p, const int32_t (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared.s32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3173,24 +2147,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k128.shared.s32 [p], r;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_s32(uint32_t p, const int32_t (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_s32(shared_destination p, const int32_t (&r)[2])
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared.s32 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k128.shared.s32 [p], r;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_s32(void* p, const int32_t (&r)[2])
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared.s32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -3199,24 +2160,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k128.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_s32(uint32_t p, const int32_t (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_s32(shared_destination p, const int32_t (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared.s32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k128.shared.s32 [p], r, stride;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_s32(void* p, const int32_t (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared.s32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3225,24 +2173,11 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_s32(uint32_t p, const int32_t (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_s32(shared_destination p, const int32_t (&r)[2])
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.s32 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_s32(void* p, const int32_t (&r)[2])
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.s32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -3251,24 +2186,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_s32(uint32_t p, const int32_t (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_s32(shared_destination p, const int32_t (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.s32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_s32(void* p, const int32_t (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.s32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3277,24 +2199,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_s32(uint32_t p, const int32_t (&r)[2])
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_s32(shared_destination p, const int32_t (&r)[2])
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.s32 [%0], {%1, %2};" :
-    : "r"(p), "r"(r[0]), "r"(r[1])
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.s32 [p], r;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_s32(void* p, const int32_t (&r)[2])
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.s32 [%0], {%1, %2};" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1])
+    : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
 #else
@@ -3303,24 +2212,11 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_s32(uint32_t p, const int32_t (&r)[2], uint32_t stride)
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_s32(shared_destination p, const int32_t (&r)[2], uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.s32 [%0], {%1, %2}, %3;" :
-    : "r"(p), "r"(r[0]), "r"(r[1]), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.s32 [p], r, stride;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_s32(void* p, const int32_t (&r)[2], uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.s32 [%0], {%1, %2}, %3;" :
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(r[0]), "r"(r[1]), "r"(stride)
+    : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(stride)
     : "memory");
 }
 #else
@@ -3418,22 +2314,12 @@ template <>
 struct wmma_load_c_row<shape<16, 16, 16>, s32, shared> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_s32(r, p, stride);)
 };
 
@@ -3441,22 +2327,12 @@ template <>
 struct wmma_load_c_row<shape<8, 32, 16>, s32, shared> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_s32(r, p, stride);)
 };
 
@@ -3464,22 +2340,12 @@ template <>
 struct wmma_load_c_row<shape<32, 8, 16>, s32, shared> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_s32(r, p, stride);)
 };
 
@@ -3487,22 +2353,12 @@ template <>
 struct wmma_load_c_row<shape<16, 16, 16>, s32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_s32(r, p, stride);)
 };
 
@@ -3510,22 +2366,12 @@ template <>
 struct wmma_load_c_row<shape<8, 32, 16>, s32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_s32(r, p, stride);)
 };
 
@@ -3533,22 +2379,12 @@ template <>
 struct wmma_load_c_row<shape<32, 8, 16>, s32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_s32(r, p, stride);)
 };
 
@@ -3634,22 +2470,12 @@ template <>
 struct wmma_load_c_col<shape<16, 16, 16>, s32, shared> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_s32(r, p, stride);)
 };
 
@@ -3657,22 +2483,12 @@ template <>
 struct wmma_load_c_col<shape<8, 32, 16>, s32, shared> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_s32(r, p, stride);)
 };
 
@@ -3680,22 +2496,12 @@ template <>
 struct wmma_load_c_col<shape<32, 8, 16>, s32, shared> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_s32(r, p, stride);)
 };
 
@@ -3703,22 +2509,12 @@ template <>
 struct wmma_load_c_col<shape<16, 16, 16>, s32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_s32(r, p, stride);)
 };
 
@@ -3726,22 +2522,12 @@ template <>
 struct wmma_load_c_col<shape<8, 32, 16>, s32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_s32(r, p, stride);)
 };
 
@@ -3749,22 +2535,12 @@ template <>
 struct wmma_load_c_col<shape<32, 8, 16>, s32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[8], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[8], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_s32(r, p, stride);)
 };
 
@@ -3830,22 +2606,12 @@ template <>
 struct wmma_load_c_row<shape<8, 8, 32>, s32, shared> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_s32(r, p, stride);)
 };
 
@@ -3853,22 +2619,12 @@ template <>
 struct wmma_load_c_row<shape<8, 8, 128>, s32, shared> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_s32(r, p, stride);)
 };
 
@@ -3876,22 +2632,12 @@ template <>
 struct wmma_load_c_row<shape<8, 8, 32>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_s32(r, p, stride);)
 };
 
@@ -3899,22 +2645,12 @@ template <>
 struct wmma_load_c_row<shape<8, 8, 128>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_s32(r, p, stride);)
 };
 
@@ -3974,22 +2710,12 @@ template <>
 struct wmma_load_c_col<shape<8, 8, 32>, s32, shared> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_s32(r, p, stride);)
 };
 
@@ -3997,22 +2723,12 @@ template <>
 struct wmma_load_c_col<shape<8, 8, 128>, s32, shared> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_s32(r, p, stride);)
 };
 
@@ -4020,22 +2736,12 @@ template <>
 struct wmma_load_c_col<shape<8, 8, 32>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_s32(r, p, stride);)
 };
 
@@ -4043,22 +2749,12 @@ template <>
 struct wmma_load_c_col<shape<8, 8, 128>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(int32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_s32(r, p, stride);)
 };
 
@@ -4144,22 +2840,12 @@ template <>
 struct wmma_store_d_row<shape<16, 16, 16>, s32, shared> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_s32(p, r, stride);)
 };
 
@@ -4167,22 +2853,12 @@ template <>
 struct wmma_store_d_row<shape<8, 32, 16>, s32, shared> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_s32(p, r, stride);)
 };
 
@@ -4190,22 +2866,12 @@ template <>
 struct wmma_store_d_row<shape<32, 8, 16>, s32, shared> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_s32(p, r, stride);)
 };
 
@@ -4213,22 +2879,12 @@ template <>
 struct wmma_store_d_row<shape<16, 16, 16>, s32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_s32(p, r, stride);)
 };
 
@@ -4236,22 +2892,12 @@ template <>
 struct wmma_store_d_row<shape<8, 32, 16>, s32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_s32(p, r, stride);)
 };
 
@@ -4259,22 +2905,12 @@ template <>
 struct wmma_store_d_row<shape<32, 8, 16>, s32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_s32(p, r, stride);)
 };
 
@@ -4360,22 +2996,12 @@ template <>
 struct wmma_store_d_col<shape<16, 16, 16>, s32, shared> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_s32(p, r, stride);)
 };
 
@@ -4383,22 +3009,12 @@ template <>
 struct wmma_store_d_col<shape<8, 32, 16>, s32, shared> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_s32(p, r, stride);)
 };
 
@@ -4406,22 +3022,12 @@ template <>
 struct wmma_store_d_col<shape<32, 8, 16>, s32, shared> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_s32(p, r, stride);)
 };
 
@@ -4429,22 +3035,12 @@ template <>
 struct wmma_store_d_col<shape<16, 16, 16>, s32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_s32(p, r, stride);)
 };
 
@@ -4452,22 +3048,12 @@ template <>
 struct wmma_store_d_col<shape<8, 32, 16>, s32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_s32(p, r, stride);)
 };
 
@@ -4475,22 +3061,12 @@ template <>
 struct wmma_store_d_col<shape<32, 8, 16>, s32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[8], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[8], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[8], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_s32(p, r, stride);)
 };
 
@@ -4550,22 +3126,12 @@ template <>
 struct wmma_store_d_row<shape<8, 8, 32>, s32, shared> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_s32(p, r, stride);)
 };
 
@@ -4573,22 +3139,12 @@ template <>
 struct wmma_store_d_row<shape<8, 8, 128>, s32, shared> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_s32(p, r, stride);)
 };
 
@@ -4596,22 +3152,12 @@ template <>
 struct wmma_store_d_row<shape<8, 8, 32>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_s32(p, r, stride);)
 };
 
@@ -4619,22 +3165,12 @@ template <>
 struct wmma_store_d_row<shape<8, 8, 128>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_s32(p, r, stride);)
 };
 
@@ -4694,22 +3230,12 @@ template <>
 struct wmma_store_d_col<shape<8, 8, 32>, s32, shared> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_s32(p, r, stride);)
 };
 
@@ -4717,22 +3243,12 @@ template <>
 struct wmma_store_d_col<shape<8, 8, 128>, s32, shared> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_s32(p, r, stride);)
 };
 
@@ -4740,22 +3256,12 @@ template <>
 struct wmma_store_d_col<shape<8, 8, 32>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_s32(p, r, stride);)
 };
 
@@ -4763,22 +3269,12 @@ template <>
 struct wmma_store_d_col<shape<8, 8, 128>, s32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, s32> {
   // [p], r
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2])
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r);)
-
-  // [p], r
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2])
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2])
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r);)
 
   // [p], r, stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t p, const int32_t (&r)[2], uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r, stride);)
-
-  // [p], r, stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const int32_t (&r)[2], uint32_t stride)
+  static PTXMMA_FUNCTION call(shared_destination p, const int32_t (&r)[2], uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_s32(p, r, stride);)
 };
 

@@ -73,26 +73,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 r, [p];  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_s4(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_s4(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 r, [p];  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_s4(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -101,26 +87,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_s4(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_s4(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_s4(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -129,26 +101,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n8k32.shared::cta.s4 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_cta_s4(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_cta_s4(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared::cta.s4 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n8k32.shared::cta.s4 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_cta_s4(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared::cta.s4 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -157,26 +115,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n8k32.shared::cta.s4 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_cta_s4(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_cta_s4(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared::cta.s4 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n8k32.shared::cta.s4 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_cta_s4(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared::cta.s4 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -241,26 +185,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n8k32.shared.s4 r, [p];  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_s4(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_s4(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared.s4 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n8k32.shared.s4 r, [p];  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_s4(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared.s4 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -269,26 +199,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n8k32.shared.s4 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_s4(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_s4(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared.s4 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n8k32.shared.s4 r, [p], stride;  PTX ISA 6.3, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_s4(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared.s4 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -297,26 +213,12 @@ PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n8k32.shared::cta.s4 r, [p];  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_cta_s4(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_cta_s4(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared::cta.s4 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n8k32.shared::cta.s4 r, [p];  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_cta_s4(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared::cta.s4 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -325,26 +227,12 @@ PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n8k32.shared::cta.s4 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_cta_s4(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_cta_s4(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_75_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared::cta.s4 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_75_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n8k32.shared::cta.s4 r, [p], stride;  PTX ISA 7.8, sm_75 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_cta_s4(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_75_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared::cta.s4 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -384,22 +272,12 @@ template <>
 struct wmma_load_a_row<shape<8, 8, 32>, s4, shared> : wmma_load_a_row<shape<8, 8, 32>, s4> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_s4(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_s4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_s4(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_s4(r, p, stride);)
 };
 
@@ -407,22 +285,12 @@ template <>
 struct wmma_load_a_row<shape<8, 8, 32>, s4, shared_cta> : wmma_load_a_row<shape<8, 8, 32>, s4> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_s4(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_s4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_s4(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_s4(r, p, stride);)
 };
 
@@ -459,22 +327,12 @@ template <>
 struct wmma_load_b_col<shape<8, 8, 32>, s4, shared> : wmma_load_b_col<shape<8, 8, 32>, s4> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_s4(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_s4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_s4(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_s4(r, p, stride);)
 };
 
@@ -482,22 +340,12 @@ template <>
 struct wmma_load_b_col<shape<8, 8, 32>, s4, shared_cta> : wmma_load_b_col<shape<8, 8, 32>, s4> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_s4(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_s4(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_s4(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_s4(r, p, stride);)
 };
 

@@ -185,26 +185,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_s8(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_s8(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_s8(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -213,26 +199,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_s8(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_s8(uint32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_s8(uint32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -241,26 +213,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n32k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_s8(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_s8(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.s8 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n32k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_s8(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.s8 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -269,26 +227,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n32k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_s8(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_s8(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.s8 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n32k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_s8(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.s8 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -297,26 +241,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m32n8k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_s8(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_s8(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.s8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m32n8k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_s8(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.s8 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -325,26 +255,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m32n8k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_s8(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_s8(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.s8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m32n8k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_s8(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.s8 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -353,26 +269,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.s8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.s8 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -381,26 +283,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.s8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.s8 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -409,26 +297,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_s8(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_s8(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.s8 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_s8(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.s8 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -437,26 +311,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_s8(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_s8(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.s8 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_s8(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.s8 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -465,26 +325,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_s8(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_s8(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.s8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_s8(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.s8 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -493,26 +339,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_s8(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_s8(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.s8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_s8(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.s8 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -689,26 +521,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_s8(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_s8(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.s8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_s8(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.s8 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -717,26 +535,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_s8(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_s8(uint32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.s8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_s8(uint32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.s8 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -745,26 +549,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n32k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_s8(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_s8(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.s8 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n32k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_s8(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.s8 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -773,26 +563,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n32k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_s8(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_s8(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.s8 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n32k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_s8(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.s8 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -801,26 +577,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_s8(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_s8(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_s8(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -829,26 +591,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_s8(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_s8(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_s8(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -857,26 +605,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.s8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.s8 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -885,26 +619,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.s8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.s8 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -913,26 +633,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_s8(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_s8(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.s8 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_s8(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.s8 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -941,26 +647,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_s8(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_s8(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.s8 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_s8(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.s8 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -969,26 +661,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_s8(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_s8(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.s8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_s8(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.s8 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -997,26 +675,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_s8(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_s8(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.s8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_s8(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.s8 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1193,26 +857,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_s8(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_s8(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.s8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_s8(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.s8 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1221,26 +871,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_s8(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_s8(uint32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.s8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_s8(uint32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.s8 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1249,26 +885,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n32k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_s8(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_s8(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.s8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n32k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_s8(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.s8 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1277,26 +899,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n32k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_s8(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_s8(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.s8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n32k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_s8(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.s8 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1305,26 +913,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m32n8k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_s8(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_s8(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.s8 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m32n8k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_s8(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.s8 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1333,26 +927,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m32n8k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_s8(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_s8(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.s8 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m32n8k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_s8(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.s8 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1361,26 +941,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.s8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.s8 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1389,26 +955,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.s8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_s8(uint32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.s8 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1417,26 +969,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_s8(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_s8(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.s8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_s8(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.s8 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1445,26 +983,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_s8(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_s8(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.s8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_s8(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.s8 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1473,26 +997,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_s8(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_s8(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.s8 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_s8(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.s8 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1501,26 +1011,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_s8(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_s8(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.s8 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_s8(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.s8 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1697,26 +1193,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_s8(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_s8(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.s8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_s8(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.s8 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1725,26 +1207,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_s8(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_s8(uint32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.s8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_s8(uint32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.s8 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1753,26 +1221,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n32k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_s8(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_s8(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.s8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n32k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_s8(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.s8 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1781,26 +1235,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n32k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_s8(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_s8(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.s8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n32k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_s8(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.s8 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1809,26 +1249,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m32n8k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_s8(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_s8(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.s8 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m32n8k16.shared.s8 r, [p];  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_s8(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.s8 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1837,26 +1263,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m32n8k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_s8(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_s8(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_6_3
 {
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.s8 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_6_3_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m32n8k16.shared.s8 r, [p], stride;  PTX ISA 6.3, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_s8(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_6_3
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.s8 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1865,26 +1277,12 @@ PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.s8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.s8 {%0, %1}, [%2];"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1893,26 +1291,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.s8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_s8(uint32_t (&r)[2], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.s8 {%0, %1}, [%2], %3;"
-    : "=r"(r[0]), "=r"(r[1])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1921,26 +1305,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_s8(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_s8(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.s8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_s8(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.s8 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -1949,26 +1319,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_s8(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_s8(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.s8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_s8(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.s8 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -1977,26 +1333,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_s8(uint32_t (&r)[1], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_s8(uint32_t (&r)[1], shared_source p)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.s8 {%0}, [%1];"
     : "=r"(r[0])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.s8 r, [p];  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_s8(uint32_t (&r)[1], const void* p)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.s8 {%0}, [%1];"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -2005,26 +1347,12 @@ PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_s8(uint32_t (&r)[1], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_s8(uint32_t (&r)[1], shared_source p, uint32_t stride)
 #if PTXMMA_SM_72_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.s8 {%0}, [%1], %2;"
     : "=r"(r[0])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_72_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.s8 r, [p], stride;  PTX ISA 7.8, sm_72 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_s8(uint32_t (&r)[1], const void* p, uint32_t stride)
-#if PTXMMA_SM_72_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.s8 {%0}, [%1], %2;"
-    : "=r"(r[0])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -2122,22 +1450,12 @@ template <>
 struct wmma_load_a_row<shape<16, 16, 16>, s8, shared> : wmma_load_a_row<shape<16, 16, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_s8(r, p, stride);)
 };
 
@@ -2145,22 +1463,12 @@ template <>
 struct wmma_load_a_row<shape<8, 32, 16>, s8, shared> : wmma_load_a_row<shape<8, 32, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_s8(r, p, stride);)
 };
 
@@ -2168,22 +1476,12 @@ template <>
 struct wmma_load_a_row<shape<32, 8, 16>, s8, shared> : wmma_load_a_row<shape<32, 8, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_s8(r, p, stride);)
 };
 
@@ -2191,22 +1489,12 @@ template <>
 struct wmma_load_a_row<shape<16, 16, 16>, s8, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2214,22 +1502,12 @@ template <>
 struct wmma_load_a_row<shape<8, 32, 16>, s8, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2237,22 +1515,12 @@ template <>
 struct wmma_load_a_row<shape<32, 8, 16>, s8, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2338,22 +1606,12 @@ template <>
 struct wmma_load_a_col<shape<16, 16, 16>, s8, shared> : wmma_load_a_row<shape<16, 16, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_s8(r, p, stride);)
 };
 
@@ -2361,22 +1619,12 @@ template <>
 struct wmma_load_a_col<shape<8, 32, 16>, s8, shared> : wmma_load_a_row<shape<8, 32, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_s8(r, p, stride);)
 };
 
@@ -2384,22 +1632,12 @@ template <>
 struct wmma_load_a_col<shape<32, 8, 16>, s8, shared> : wmma_load_a_row<shape<32, 8, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_s8(r, p, stride);)
 };
 
@@ -2407,22 +1645,12 @@ template <>
 struct wmma_load_a_col<shape<16, 16, 16>, s8, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2430,22 +1658,12 @@ template <>
 struct wmma_load_a_col<shape<8, 32, 16>, s8, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2453,22 +1671,12 @@ template <>
 struct wmma_load_a_col<shape<32, 8, 16>, s8, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2563,22 +1771,12 @@ template <>
 struct wmma_load_b_row<shape<16, 16, 16>, s8, shared> : wmma_load_b_row<shape<16, 16, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_s8(r, p, stride);)
 };
 
@@ -2586,22 +1784,12 @@ template <>
 struct wmma_load_b_row<shape<8, 32, 16>, s8, shared> : wmma_load_b_row<shape<8, 32, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_s8(r, p, stride);)
 };
 
@@ -2609,22 +1797,12 @@ template <>
 struct wmma_load_b_row<shape<32, 8, 16>, s8, shared> : wmma_load_b_row<shape<32, 8, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_s8(r, p, stride);)
 };
 
@@ -2632,22 +1810,12 @@ template <>
 struct wmma_load_b_row<shape<16, 16, 16>, s8, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2655,22 +1823,12 @@ template <>
 struct wmma_load_b_row<shape<8, 32, 16>, s8, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2678,22 +1836,12 @@ template <>
 struct wmma_load_b_row<shape<32, 8, 16>, s8, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2779,22 +1927,12 @@ template <>
 struct wmma_load_b_col<shape<16, 16, 16>, s8, shared> : wmma_load_b_row<shape<16, 16, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_s8(r, p, stride);)
 };
 
@@ -2802,22 +1940,12 @@ template <>
 struct wmma_load_b_col<shape<8, 32, 16>, s8, shared> : wmma_load_b_row<shape<8, 32, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_s8(r, p, stride);)
 };
 
@@ -2825,22 +1953,12 @@ template <>
 struct wmma_load_b_col<shape<32, 8, 16>, s8, shared> : wmma_load_b_row<shape<32, 8, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_s8(r, p, stride);)
 };
 
@@ -2848,22 +1966,12 @@ template <>
 struct wmma_load_b_col<shape<16, 16, 16>, s8, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2871,22 +1979,12 @@ template <>
 struct wmma_load_b_col<shape<8, 32, 16>, s8, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_s8(r, p, stride);)
 };
 
@@ -2894,22 +1992,12 @@ template <>
 struct wmma_load_b_col<shape<32, 8, 16>, s8, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, s8> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_s8(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_s8(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_s8(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_s8(r, p, stride);)
 };
 

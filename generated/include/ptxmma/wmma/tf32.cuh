@@ -73,26 +73,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_tf32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_tf32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -101,26 +87,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_tf32(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -129,26 +101,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k8.shared::cta.tf32 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k8.shared::cta.tf32 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -157,26 +115,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.row.m16n16k8.shared::cta.tf32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.row.m16n16k8.shared::cta.tf32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -241,26 +185,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k8.shared.tf32 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_tf32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k8.shared.tf32 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_tf32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -269,26 +199,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k8.shared.tf32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_tf32(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k8.shared.tf32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -297,26 +213,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k8.shared::cta.tf32 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k8.shared::cta.tf32 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -325,26 +227,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.a.sync.aligned.col.m16n16k8.shared::cta.tf32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.a.sync.aligned.col.m16n16k8.shared::cta.tf32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -409,26 +297,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k8.shared.tf32 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_tf32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k8.shared.tf32 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_tf32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -437,26 +311,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k8.shared.tf32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_tf32(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k8.shared.tf32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -465,26 +325,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k8.shared::cta.tf32 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k8.shared::cta.tf32 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -493,26 +339,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.row.m16n16k8.shared::cta.tf32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.row.m16n16k8.shared::cta.tf32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -577,26 +409,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k8.shared.tf32 r, [p];  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_tf32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k8.shared.tf32 r, [p];  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_tf32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -605,26 +423,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k8.shared.tf32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_tf32(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_0
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_0_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k8.shared.tf32 r, [p], stride;  PTX ISA 7.0, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_0
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -633,26 +437,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k8.shared::cta.tf32 r, [p];  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], uint32_t p)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k8.shared::cta.tf32 r, [p];  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], const void* p)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+    : "r"(p.address)
     : "memory");
 }
 #else
@@ -661,26 +451,12 @@ PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // wmma.load.b.sync.aligned.col.m16n16k8.shared::cta.tf32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], uint32_t p, uint32_t stride)
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
 #if PTXMMA_SM_80_PTX_7_8
 {
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(p), "r"(stride)
-    : "memory");
-}
-#else
-PTXMMA_SM_80_PTX_7_8_ABSENT
-#endif
-
-// wmma.load.b.sync.aligned.col.m16n16k8.shared::cta.tf32 r, [p], stride;  PTX ISA 7.8, sm_80 or newer
-template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
-#if PTXMMA_SM_80_PTX_7_8
-{
-  asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
-    : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p))), "r"(stride)
+    : "r"(p.address), "r"(stride)
     : "memory");
 }
 #else
@@ -720,22 +496,12 @@ template <>
 struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p, stride);)
 };
 
@@ -743,22 +509,12 @@ template <>
 struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p, stride);)
 };
 
@@ -792,22 +548,12 @@ template <>
 struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p, stride);)
 };
 
@@ -815,22 +561,12 @@ template <>
 struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p, stride);)
 };
 
@@ -867,22 +603,12 @@ template <>
 struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p, stride);)
 };
 
@@ -890,22 +616,12 @@ template <>
 struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p, stride);)
 };
 
@@ -939,22 +655,12 @@ template <>
 struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p, stride);)
 };
 
@@ -962,22 +668,12 @@ template <>
 struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
   // r, [p]
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p);)
-
-  // r, [p]
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p);)
 
   // r, [p], stride
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], uint32_t p, uint32_t stride)
-  PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p, stride);)
-
-  // r, [p], stride
-  template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride)
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride)
   PTXMMA_CALL(::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p, stride);)
 };
 

@@ -25,6 +25,7 @@ _SOURCES = ("spec/instructions", "spec/types.yaml", "spec/targets.yaml", "spec/i
 _CONFIG = "cuda/config.cuh"
 _TILES = "cuda/shared_tile.cuh"
 _HINTS = "cuda/hints.cuh"
+_LISTS = "cuda/register_lists.cuh"
 
 
 # --- files ------------------------------------------------------------------------------------------------------------------
@@ -45,6 +46,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         outputs += headers.family(family, members)
     outputs += headers.moves()
     yield from outputs
+    yield from headers.lists()
     yield headers.config()
     yield headers.storage()  # not in ptxmma.cuh: it brings in headers of the toolkit
     yield headers.output("ptxmma.cuh", "all.cuh", includes=sorted(output.path.removeprefix(f"{_FOLDER}/") for output in outputs))
@@ -59,6 +61,7 @@ class _Headers:
         self._functions = Functions(catalog.database.spec)
         self._makes = Fronts(catalog.database.spec, self._functions)
         self._fronts: list[Front] = []
+        self._lists: set[int] = set()
 
     def ordering(self, members: Sequence[Instruction]) -> Iterator[Output]:
         """The instructions that order those of large families, or of several."""
@@ -78,6 +81,11 @@ class _Headers:
             tags.setdefault(hint_parameter(hint), {}).update((recased(value), value) for value in hint.values)
         if tags:
             yield self.output(_HINTS, "hints.cuh", includes=[_CONFIG], tags=tags, without=NO_HINT)
+
+    def lists(self) -> Iterator[Output]:
+        """The macros for long lists of registers."""
+        if self._lists:
+            yield self.output(_LISTS, "register_lists.cuh", counts=sorted(self._lists))
 
     def storage(self) -> Output:
         """The C++ types of elements."""
@@ -143,9 +151,12 @@ class _Headers:
         functions: list[Function] = []
         for instruction in members:
             functions += self._functions.of(instruction, self._guards)
+        counts = {count for function in functions for count in function.body.lists}
+        self._lists |= counts
         fronts = list(self._makes.of((instruction for instruction in members if instruction.shape is not None), implied=implied))
         self._fronts += fronts
         description = [line for text in (*_describe(members), *self._protocols(members)) for line in _comment(text)]
+        includes = [*includes, *([_LISTS] if counts else [])]
         return self.output(
             path, "family.cuh", includes=includes, description=description, layouts=layouts, functions=functions, fronts=fronts, zip=zip
         )

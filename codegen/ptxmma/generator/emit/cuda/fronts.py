@@ -14,12 +14,14 @@ from ptxmma.catalog.operands import Operand, Parameter
 from ptxmma.catalog.shared_formats import read_by
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.cuda.functions import Functions
-from ptxmma.model import Layout, Spec
+from ptxmma.model import Layout, Range, Spec
 
 #: The extent that ranges, as a template parameter; capital letters may be macros of users.
 _RANGING = "columns"
 
 
+#: So many legal numbers are listed.
+_FEW = 8
 #: The extent along which a product sums.
 _DEPTH = "k"
 
@@ -124,6 +126,7 @@ class Fronts:
         ranging = next(iter(variant.ranging), "")
         ns = [instruction.extents.get(ranging, 0) for instruction in variants]
         spans = dict.fromkeys(span for one in variants if ranging for span in one.variant.form.ranges[ranging])
+        ranges, check = _legal(list(spans), ns)
         operands: dict[str, str] = {}
         calls: list[Call] = []
         for place, form in enumerate(first.forms):
@@ -142,11 +145,8 @@ class Fronts:
             brief=_shape(extents, [one for one in first.shape_sizes if one != _DEPTH]) if implied else "",
             arguments=arguments,
             extents=extents,
-            ranges=", or ".join(f"from {span.first} to {span.last} in steps of {span.step}" for span in spans),
-            check=" || ".join(
-                f"({_RANGING} >= {span.first} && {_RANGING} <= {span.last} && ({_RANGING} - {span.first}) % {span.step} == 0)"
-                for span in spans
-            ),
+            ranges=ranges,
+            check=check,
             base="",
             operands=operands,
             tiles=sorted(set(self._tiles(first))),
@@ -255,6 +255,17 @@ def depth_follows(members: Iterable[Instruction]) -> bool:
 
 def _shape(extents: dict[str, str], names: Iterable[str]) -> str:
     return f"shape<{', '.join(extents[name] for name in names)}>"
+
+
+def _legal(spans: Sequence[Range], numbers: Sequence[int]) -> tuple[str, str]:
+    """The legal numbers of the extent that ranges, in words and as a condition: a list where they are few, else spans."""
+    if len(spans) > 1 and len(numbers) <= _FEW:
+        return f"one of {', '.join(map(str, numbers))}", " || ".join(f"{_RANGING} == {number}" for number in numbers)
+    words = [f"from {span.first} to {span.last} in steps of {span.step}" for span in spans]
+    conditions = [
+        f"({_RANGING} >= {span.first} && {_RANGING} <= {span.last} && ({_RANGING} - {span.first}) % {span.step} == 0)" for span in spans
+    ]
+    return ", or ".join(words), " || ".join(conditions)
 
 
 def _chosen(name: str, meanings: dict[str, int]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog.cplusplus import Body, body, hint_parameters, parameters, ways
+from ptxmma.catalog.cplusplus import Body, body, hint_parameters, identifier, parameters, ways
 from ptxmma.catalog.instructions import Instruction, OperandForm
-from ptxmma.catalog.operands import Operand, Parameter
+from ptxmma.catalog.operands import ROLES, Operand, Parameter
 from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.model import Spec
 
@@ -46,7 +46,7 @@ class Functions:
                 key = (form.syntax, memory, hints, *map(id, parts))
                 made = self._bodies.get(key)
                 if made is None:
-                    made = self._bodies[key] = body(form, parts, memory=memory, hints=hints)
+                    made = self._bodies[key] = body(form, parts, memory=memory, hints=hints, brief=True)
                 yield Function(instruction.identifier, instruction.canonical, requirement, guard.macro, made)
 
     def ways(self, form: OperandForm) -> list[list[Parameter]]:
@@ -57,6 +57,7 @@ class Functions:
         """The ways to pass an operand; the database keeps its operands and gives like variants the same ones."""
         parts = self._parts.get(id(operand))
         if parts is None:
-            made = parameters(operand, self.c_type(operand))
+            either = ROLES[operand.kind].either(operand, identifier(operand.name), self.c_type(operand))
+            made = (either,) if either is not None else parameters(operand, self.c_type(operand))
             parts = self._parts[id(operand)] = tuple(self._same.setdefault(part, part) for part in made)
         return parts
