@@ -194,7 +194,7 @@ def _inserted(field: Bits, number: Bits, first: Bits, length: Bits) -> Bits:
 
 
 #: How many operands instructions have beside the result, where that are not two.
-_OPERANDS = {b"bfi": 4}
+_OPERANDS = {b"bfi": 4, b"selp": 3}
 #: What instructions make of their operands.
 _MADE: dict[bytes, Callable[..., Bits]] = {
     b"or": Bits.__or__,
