@@ -6388,7 +6388,7 @@ INSERT INTO canonical_layout_swizzles VALUES
 INSERT INTO majorness VALUES
 (1,0,'K','wgmma','Every type can be read K-major.','9.7.15.5.2'),
 (2,1,'MN','wgmma','Only f16 and bf16 can be read MN-major, with imm-trans-a or imm-trans-b set to 1; the MN-major layouts of other types exist, but no instruction reads them.','9.7.15.5.2'),
-(3,2,'K','tcgen05','Every type can be read K-major. e2m1 is packed, as kind::mxf4 and kind::mxf4nvf4 read it; for other kinds types of 4 and 6 bits are padded, as `padded` says.','9.7.16.10.3'),
+(3,2,'K','tcgen05','Every type can be read K-major. e2m1 is packed, as kind::mxf4 and kind::mxf4nvf4 read it; for other kinds types of 4 and 6 bits are padded.','9.7.16.10.3'),
 (4,3,'MN','tcgen05','Types of 8 and 16 bits can be read MN-major.','9.7.16.10.3'),
 (5,4,'MN','tcgen05','tf32 can be read MN-major only with the 128-byte swizzle of 32-byte atoms, and only tf32 can be read with it.','9.7.16.10.3');
 

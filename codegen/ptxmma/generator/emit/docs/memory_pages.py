@@ -102,6 +102,13 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
         "majorness": struct_tables.table(
             memory.majorness, titles={"text": "What can be read"}, cells={"majorness": lambda entry: f"{entry.majorness}-major"}
         ),
+        "padded": struct_tables.table(
+            memory.padded,
+            titles={"text": "How they lie", "group": f"Elements in {memory.alignment} bytes"},
+            cells={"majorness": lambda entry: f"{entry.majorness}-major"},
+        )
+        if memory.padded
+        else "",
         "examples": struct_tables.table(
             memory.examples,
             titles={"name": "Example", "cute": "Layout", "lbo_encoding": "LBO encoded", "sbo_encoding": "SBO encoded"},
