@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.links import explorer
+from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.target_names import target_named
 from ptxmma.cli import main
 from ptxmma.cli.place_names import cell_text
@@ -36,6 +38,8 @@ _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f3
 _SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 _LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+_PRODUCT = "tcgen05.mma.cta_group::1.kind::f16"
+_TENSOR_LOAD = "tcgen05.ld.sync.aligned.32x32b.x32.b32"
 
 #: The addresses that a page may load without a network.
 _LOCAL = ("file:", "data:", "blob:")
@@ -170,6 +174,12 @@ def test_it_is_light_and_one_file(address: str, page: Any) -> None:
         ("fp8 m16n8k32 A[9][3]", {"at": "a:9,3"}),
         (f"{_WGMMA} lane 77", {"i": _WGMMA, "at": "lane:77"}),
         ("0x4000004000010040", {"v": "memory", "bits": "0x4000004000010040"}),
+        (f"{_PRODUCT}.collector::a::fill", {"i": _PRODUCT, "v": "tensor"}),
+        (f"@p {_PRODUCT}.collector::a::lastuse.ashift [%r0], [%r1], %rd1, %r2, %p1;", {"i": f"{_PRODUCT}.ashift"}),
+        ("tcgen05.mma.ws.cta_group::1.kind::i8.collector::b2::use [d], a, b, i, p;", {"i": "tcgen05.mma.ws.cta_group::1.kind::i8"}),
+        ("tcgen05.ld.sync.aligned.16x64b.x2.b32 {%r0, %r1}, [%r2];", {"i": "tcgen05.ld.sync.aligned.16x64b.x2.b32", "v": "matrices"}),
+        ("ptxmma::tcgen05_mma_cta_group_1_kind_f16<ptxmma::hint::collector_a_fill>(d, a, b, i, true);", {"i": _PRODUCT}),
+        (f"{_PRODUCT} D[37][20]", {"i": _PRODUCT, "v": "tensor", "operand": "d", "at": "d:37,20"}),
     ],
 )
 def test_the_box_understands(page: Any, text: str, state: dict[str, str]) -> None:
@@ -427,6 +437,155 @@ def test_a_descriptor_is_edited_both_ways(page: Any) -> None:
     assert "is not a 64-bit number" in page.get_by_text("is not a 64-bit number").inner_text()
 
 
+# --- tensor memory ----------------------------------------------------------------------------------------------------------
+
+#: A product for each layout, its operand, and what selects a part of its columns.
+_BF16 = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
+_INTEGERS = {"atype": "u8", "btype": "s8"}
+_NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X"
+_MXFP8 = "tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale"
+_IN_TENSOR_MEMORY: dict[str, tuple[str, dict[str, str | int], str, dict[str, Any]]] = {
+    "layout_a": ("tcgen05.mma.cta_group::2.kind::f16", {"m": 256, "n": 32, **_BF16}, "d", {}),
+    "layout_b": ("tcgen05.mma.cta_group::2.kind::f16", {"m": 128, "n": 64, **_BF16}, "d", {}),
+    "layout_c": ("tcgen05.mma.sp.cta_group::2.kind::f16", {"m": 128, "n": 32, **_BF16}, "d", {}),
+    "layout_d": (_PRODUCT, {"m": 128, "n": 40, **_BF16}, "d", {}),
+    "layout_e": ("tcgen05.mma.ws.cta_group::1.kind::f16", {"m": 64, "n": 64, **_BF16}, "d", {}),
+    "layout_f": (_PRODUCT, {"m": 64, "n": 64, **_BF16}, "d", {}),
+    "layout_g": ("tcgen05.mma.ws.cta_group::1.kind::f16", {"m": 32, "n": 64, **_BF16}, "d", {}),
+    "a_full": (_PRODUCT, {"m": 128, "n": 64, **_BF16}, "a", {}),
+    "a_half": (_PRODUCT, {"m": 64, "n": 64, **_BF16}, "a", {}),
+    "a_twice": ("tcgen05.mma.cta_group::2.kind::f16", {"m": 128, "n": 64, **_BF16}, "a", {}),
+    "scales_a": (_NVFP4, {"m": 128, "n": 64, "stype": "ue4m3"}, "scale-a", {"scale_id": 0}),
+    "scales_b": (_MXFP8, {"m": 256, "n": 160, "atype": "e4m3", "btype": "e2m1"}, "scale-b", {"scale_id": 2}),
+    "scales_a_pair": (_MXFP8, {"m": 128, "n": 64, "atype": "e4m3", "btype": "e4m3"}, "scale-a", {"scale_id": 1}),
+    "scales_b_pair": (_MXFP8, {"m": 128, "n": 64, "atype": "e4m3", "btype": "e4m3"}, "scale-b", {"scale_id": 3}),
+    "metadata_wide": ("tcgen05.mma.sp.cta_group::1.kind::i8", {"m": 128, "n": 64, **_INTEGERS}, "metadata", {}),
+    "metadata_narrow": ("tcgen05.mma.sp.cta_group::2.kind::f16", {"m": 256, "n": 64, **_BF16}, "metadata", {"selector": 1}),
+    "metadata_wide_ws_64": ("tcgen05.mma.ws.sp.cta_group::1.kind::i8", {"m": 64, "n": 64, **_INTEGERS}, "metadata", {}),
+    "metadata_wide_ws_32": ("tcgen05.mma.ws.sp.cta_group::1.kind::i8", {"m": 32, "n": 64, **_INTEGERS}, "metadata", {}),
+    "metadata_narrow_ws_64": ("tcgen05.mma.ws.sp.cta_group::1.kind::tf32", {"m": 64, "n": 64}, "metadata", {"selector": 1}),
+    "metadata_narrow_ws_32": ("tcgen05.mma.ws.sp.cta_group::1.kind::f16", {"m": 32, "n": 64, **_BF16}, "metadata", {"selector": 0}),
+    "copy_128x256b": ("tcgen05.cp.cta_group::1.128x256b", {}, "copy", {}),
+    "copy_128x128b": ("tcgen05.cp.cta_group::1.128x128b", {}, "copy", {}),
+    "copy_4x256b": ("tcgen05.cp.cta_group::1.4x256b", {}, "copy", {}),
+    "copy_64x128b_02_13": ("tcgen05.cp.cta_group::1.64x128b.warpx2::02_13", {}, "copy", {}),
+    "copy_64x128b_01_23": ("tcgen05.cp.cta_group::1.64x128b.warpx2::01_23", {}, "copy", {}),
+    "copy_32x128b": ("tcgen05.cp.cta_group::1.32x128b.warpx4", {}, "copy", {}),
+}  # fmt: skip
+_SHORT_NAMES = {
+    "d-tmem": "d", "a-tmem": "a", "scale-A-tmem": "scale-a", "scale-B-tmem": "scale-b", "sp-meta-tmem": "metadata", "taddr": "copy",
+}  # fmt: skip
+
+
+def _words(values: dict[str, Any]) -> str:
+    return ",".join(f"{name}:{value}" for name, value in values.items())
+
+
+def test_every_layout_of_tensor_memory_is_drawn_as_the_library_has_it(catalog: Catalog, page: Any) -> None:
+    """Which element each cell holds, copies included, and the register of a load that takes it."""
+    assert catalog.database.spec.tensor_memory is not None
+    assert _IN_TENSOR_MEMORY.keys() == {layout.name for layout in catalog.database.spec.tensor_memory.layouts}
+    for layout, (spelling, product, name, selected) in _IN_TENSOR_MEMORY.items():
+        instruction = catalog.find(spelling).resolved(**product) if product else catalog.find(spelling)
+        operand = next(each for form in instruction.forms for each in form.operands if _SHORT_NAMES.get(each.name) == name)
+        assert isinstance(operand, TensorOperand)
+        placed = operand.placed()
+        assert placed.layout.name == layout
+        lane, column = placed.layout.align[-1], 64
+        load = catalog.find("tcgen05.ld.sync.aligned.16x64b.x4.b32") if operand.columns >= 8 and name != "copy" else None
+        state = {"i": spelling, "product": _words(product), "operand": name, "base": f"{column},{lane}", "choose": _words(selected)}
+        shown = page.evaluate("probe.tensor", state | {"load": load.canonical if load else ""})
+        points = {axis: grid.ravel() for axis, grid in zip(placed.sizes, np.indices([*placed.sizes.values()]), strict=True)}
+        places = np.stack(np.broadcast_arrays(*placed.locate(**points, **selected)), axis=-1).tolist()
+        labels = [""] * len(places)
+        if load is not None:
+            taken = operand.through(load).locate(**points, **selected, base=lane << 16 | column)
+            lists = [np.broadcast_to(part, len(places)).tolist() for part in (taken.lane, taken.register)]
+            labels = [f"T{thread} r{register}" for thread, register in zip(*lists, strict=True)]
+        numbers = [points[axis].tolist() for axis in placed.coordinates]
+        each = max(1, 32 // placed.unit)
+        expected = {id_: [[["", ""] for _ in row] for row in rows] for id_, rows in shown.items()}
+        for (cta, at, cell, bit), first, second, label in zip(places, *numbers, labels, strict=True):
+            warp, row = divmod(at + lane, 32)
+            expected[f"{cta}/{warp}"][row][cell * each + bit // placed.unit] = [f"{first},{second}", label]
+        assert shown == expected, layout
+        assert {len(row) for rows in shown.values() for row in rows} == {operand.columns * each}
+        text = page.get_by_label("About the cell").inner_text()
+        assert all(f"{axis} = {formula}" in text for axis, formula in (placed.layout.at | placed.layout.back).items()), layout
+
+
+def test_a_cell_says_what_it_holds_and_who_loads_it(page: Any) -> None:
+    state = f"i={_PRODUCT}&v=tensor&product=m:128,n:256,dtype:f32,atype:bf16,btype:bf16&base=64&load={_TENSOR_LOAD}"
+    _go(page, state)
+    details = page.get_by_label("About the cell")
+    assert "64–319" in details.inner_text()  # noqa: RUF001  # as the page has it
+    at = page.evaluate("probe.tensorMiddle", ["0/1", 5, 20])
+    page.mouse.click(at["x"], at["y"])
+    assert _state(page, "at") == "d:37,20"
+    _go(page, f"{state}&at=d:37,200")
+    text = details.inner_text()
+    assert details.get_by_role("heading", level=2).inner_text() == "D[37][200]"
+    assert "37 · reached by warp 1 of a warpgroup" in text
+    assert "264 · 200 from the operand's" in text
+    assert "0x00250108" in text
+    assert "5 of warp 1" in text
+    assert "r8[31:0]" in text
+    assert f"{_TENSOR_LOAD} {{r0, …}}, [0x00200100]" in text
+    lit = page.evaluate("probe.lit", "tensor")
+    assert lit == {"0/0": [], "0/1": [[5, col] for col in range(192, 224)], "0/2": [], "0/3": []}
+    panel = page.get_by_role("tabpanel")
+    panel.get_by_role("application").focus()
+    page.keyboard.press("ArrowDown")
+    assert _state(page, "at") == "d:38,200"
+    assert panel.get_by_role("status").inner_text() == "D[38][200]: lane 38, column 264, bit 0; thread 6 of warp 1, register 8"
+
+
+def test_a_product_is_chosen_by_what_its_descriptor_says(page: Any) -> None:
+    _go(page, f"i={_PRODUCT}&v=matrices")
+    page.get_by_role("button", name="Show tensor memory").click()
+    panel = page.get_by_role("tabpanel")
+    assert panel.get_by_label("Type of D", exact=True).input_value() == "f32"
+    panel.get_by_label("M", exact=True).select_option("64")
+    panel.get_by_label("N", exact=True).select_option("8")
+    assert _state(page, "product") == "dtype:f32,atype:f16,btype:f16,k:16,m:64,n:8"
+    assert "layout_f" in panel.inner_text()
+    panel.get_by_label("Base lane", exact=True).select_option("16")
+    panel.get_by_label("Base column", exact=True).fill("100")
+    page.keyboard.press("Enter")
+    assert _state(page, "base") == "100,16"
+    panel.get_by_role("button", name="A", exact=True).click()
+    assert _state(page, "operand") == "a"
+    panel.get_by_role("button", name="Warp", exact=True).click()
+    assert _state(page, "colour") == "warp"
+    _go(page, "i=tcgen05.mma.sp.cta_group::2.kind::f16&v=tensor&product=m:128&operand=metadata")
+    assert "No source says where Metadata lies with dtype = f32" in panel.inner_text()
+    _go(page, f"i={_TENSOR_LOAD}&v=tensor")
+    panel.get_by_role("button", name=re.compile("^Show tcgen05.mma")).click()
+    assert _state(page, "load") == _TENSOR_LOAD
+    assert panel.get_by_label("Loaded by", exact=True).input_value() == _TENSOR_LOAD
+
+
+def test_layouts_of_tensor_memory_are_copied(open_page: Callable[..., Any]) -> None:
+    page = open_page(f"i={_PRODUCT}&v=tensor&product=m:128,n:8", permissions=["clipboard-read", "clipboard-write"])
+    copy = page.get_by_role("group", name="Copy")
+    expected = {
+        "C": "static inline uint32_t layout_d_lane(uint32_t row, uint32_t col)",
+        "Python": "def layout_d(row, col):\n    return row, col",
+        "CSV": "row,col,cta,lane,column,bit\n0,0,0,0,0,0\n0,1,0,0,1,0\n",
+    }
+    for name, text in expected.items():
+        copy.get_by_role("button", name=name, exact=True).click()
+        copy.get_by_text("Copied").wait_for()
+        assert text in page.evaluate("() => navigator.clipboard.readText()"), name
+        copy.get_by_role("button", name=name, exact=True).wait_for()
+    with page.expect_download() as download:
+        copy.get_by_role("button", name="SVG").click()
+    data = Path(download.value.path()).read_text(encoding="utf-8")
+    assert data.startswith("<svg ")
+    assert data.count("</text>") >= 128 * 8
+    assert download.value.suggested_filename == "layout_d.svg"
+
+
 # --- sparsity ---------------------------------------------------------------------------------------------------------------
 
 
@@ -522,7 +681,7 @@ def test_keys_are_listed(page: Any) -> None:
     assert "find an instruction" in page.get_by_role("dialog").inner_text()
     page.keyboard.press("Escape")
     assert page.get_by_role("dialog").count() == 0
-    for key, view in (("2", "memory"), ("3", "sparsity"), ("4", "descriptors"), ("5", "copy"), ("1", "matrices")):
+    for key, view in (("2", "memory"), ("3", "tensor"), ("4", "sparsity"), ("5", "descriptors"), ("6", "copy"), ("1", "matrices")):
         page.keyboard.press(key)
         assert _state(page, "v") == view
 
@@ -533,15 +692,21 @@ def test_fingers_and_narrow_windows(open_page: Callable[..., Any]) -> None:
     details = page.locator(".matrices .details").bounding_box()
     assert details["y"] + details["height"] <= 844, "what is said of the element is in sight"
     assert _state(page, "at") == "b:0,2"
-    for view in ("matrices", "memory", "sparsity", "copy"):
+    for view in ("matrices", "memory", "tensor", "sparsity", "descriptors", "copy"):
         page.evaluate("view => explorer.store.set({ v: view })", view)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 390, view
+    page.evaluate("state => explorer.store.set(state)", {"i": _PRODUCT, "v": "tensor", "load": _TENSOR_LOAD, "at": "d:37,20"})
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    cell = page.locator(".tensor .details").bounding_box()
+    assert cell["y"] + cell["height"] <= 844, "what is said of the cell is in sight"
 
 
 def test_everything_has_a_name(page: Any) -> None:
-    for view in ("matrices", "memory", "sparsity", "copy"):
+    for view in ("matrices", "memory", "sparsity", "descriptors", "copy"):
         _go(page, f"i={_SPARSE}&v={view}&at=a:9,3")
         assert not page.evaluate("probe.nameless()"), view
+    _go(page, f"i={_PRODUCT}&v=tensor&at=d:9,3")
+    assert not page.evaluate("probe.nameless()")
 
 
 # --- the command ------------------------------------------------------------------------------------------------------------

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import inspect
 import itertools
 import json
 import random
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +20,11 @@ import numpy as np
 import pytest
 
 from ptxmma import sparse
-from ptxmma.catalog import links
+from ptxmma.catalog import layouts, links, resolution
 from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.shared_formats import matrix_format, read_by
 from ptxmma.check import Checker
 from ptxmma.generator import pipeline
@@ -132,6 +136,14 @@ def test_texts_of_functions_are_those_of_the_library(catalog: Catalog, ask: Ask)
 # --- instructions -----------------------------------------------------------------------------------------------------------
 
 
+def _legal_fields(instruction: Instruction) -> list[str] | None:
+    """The fields of metadata that an instruction admits: of metadata in tensor memory those of the pattern."""
+    if instruction.variant.instruction.metadata:
+        return list(instruction.metadata.legal)
+    pattern = layouts.granularity(instruction.database.spec, instruction.variant)
+    return None if pattern is None else list(pattern.legal)
+
+
 def test_instructions_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
     (answers,) = ask([{"ask": "instructions"}])
     for answer, instruction in zip(answers, catalog.all(), strict=True):
@@ -149,7 +161,7 @@ def test_instructions_are_those_of_the_library(catalog: Catalog, ask: Ask) -> No
                 {"name": form.name, "syntax": form.syntax, "operands": [operand.name for operand in form.operands]}
                 for form in instruction.forms
             ],
-            "legal": list(instruction.metadata.legal) if instruction.variant.instruction.metadata else None,
+            "legal": _legal_fields(instruction),
         }
 
 
@@ -200,6 +212,138 @@ def test_spellings_mean_what_assemblers_take(catalog: Catalog, ask: Ask) -> None
     meant = [catalog.meaning(spelling) for spelling in spellings]
     assert meanings == [None if instruction is None else instruction.canonical for instruction in meant]
     assert None in meanings
+
+
+def test_hints_follow_the_instructions_that_take_them(catalog: Catalog, ask: Ask) -> None:
+    """A hint is not a row: the instruction is that without it, and none where it does not take the hint."""
+    asked = {}
+    for instruction in catalog.of("tcgen05.mma")[:12] + catalog.of("tcgen05.mma.ws")[:2]:
+        taken = {value for _, values in instruction.possible_hints() for value in values}
+        for hint in (hint for entry in ("tcgen05.mma", "tcgen05.mma.ws") for hint in catalog.of(entry)[0].variant.instruction.hints):
+            for value in hint.values:
+                asked[f"{instruction.canonical}.{value}"] = instruction.canonical if value in taken else None
+    (meanings,) = ask([{"ask": "meaning", "spellings": list(asked)}])
+    assert meanings == list(asked.values())
+    assert {*asked.values()} > {None}
+    both = "tcgen05.mma.cta_group::1.kind::f16.collector::a::fill.collector::a::use"
+    assert ask([{"ask": "meaning", "spellings": [both]}]) == [[None]]
+
+
+# --- tensor memory ----------------------------------------------------------------------------------------------------------
+
+
+def _opcodes(catalog: Catalog) -> list[Instruction]:
+    """Products of which no two differ in nothing that rules test."""
+    tested = ("name", "cta_group", "kind", "scale_vec")
+    known: dict[tuple[object, ...], Instruction] = {}
+    for instruction in catalog.all(lambda entry: entry.operation == resolution.OPERATION):
+        known.setdefault(tuple(instruction.variant.facts.get(name) for name in tested), instruction)
+    return list(known.values())
+
+
+def _in_tensor_memory(instruction: Instruction) -> dict[str, TensorOperand]:
+    """The operands of an instruction in tensor memory, by the names that JavaScript gives them."""
+    named = {"tensor-metadata": "metadata", "tensor-copy": "copy"}
+    operands = (operand for form in instruction.forms for operand in form.operands if isinstance(operand, TensorOperand))
+    return {
+        f"scale-{operand.of}" if operand.kind == "tensor-scales" else named.get(operand.kind, operand.of): operand for operand in operands
+    }
+
+
+def test_products_are_those_of_the_rules(catalog: Catalog, ask: Ask) -> None:
+    """Types, sizes and scale factors that the page offers are all that the rules allow."""
+    opcodes = _opcodes(catalog)
+    answers = ask([{"ask": "products", "spelling": opcode.canonical} for opcode in opcodes if _types(catalog, opcode)])
+    asked = (opcode for opcode in opcodes if _types(catalog, opcode))
+    for opcode, products in zip(asked, answers, strict=True):
+        theirs = {tuple(sorted(product.items())) for product in products}
+        assert theirs == {
+            tuple(sorted(product.choice.values.items())) for product in resolution.every(catalog.database.spec, opcode.variant)
+        }
+        assert len(theirs) == len(products), opcode.canonical
+
+
+def _types(catalog: Catalog, opcode: Instruction) -> bool:
+    """Whether rules say what an opcode may choose."""
+    return bool(resolution.types(catalog.database.spec, opcode.variant)["dtype"])
+
+
+def _products(catalog: Catalog) -> Iterator[tuple[Instruction, dict[str, Any], Instruction]]:
+    """Copies, and products with an operand whose layout few before have: the opcode, what it chooses, and both."""
+    drawn = random.Random(15)
+    counts: Counter[str] = Counter()
+    for instruction in catalog.of("tcgen05.cp"):
+        yield instruction, {}, instruction
+    for opcode in _opcodes(catalog):
+        products = [product.choice.values for product in resolution.every(catalog.database.spec, opcode.variant)]
+        for m, least in itertools.product(sorted({int(product["m"]) for product in products}), (8, 64)):
+            product = drawn.choice([product for product in products if product["m"] == m and least <= int(product["n"]) <= 64])
+            instruction = opcode.resolved(**product)
+            laid = [operand.tensor.layout.name if operand.tensor else "" for operand in _in_tensor_memory(instruction).values()]
+            if any(counts[layout] < 2 for layout in laid):
+                counts.update(laid)
+                yield opcode, product, instruction
+
+
+def test_places_in_tensor_memory_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
+    """Every place of every operand of some products of every opcode, the way back, and the registers of a load."""
+    load = "tcgen05.ld.sync.aligned.16x64b.x2.b32"
+    questions, known, seen = [], [], set()
+    for opcode, product, instruction in _products(catalog):
+        for name, operand in _in_tensor_memory(instruction).items():
+            selected: dict[str, Any] = {key: values[-1] for key, values in operand.tensor.selections.items()} if operand.tensor else {}
+            base = {"lane": operand.tensor.layout.align[-1] if operand.tensor else 0, "column": 32}
+            about = {"spelling": opcode.canonical, "product": product, "operand": name, "selected": selected, "load": load, "base": base}
+            questions.append({"ask": "tensor", **about})
+            known.append((operand, selected, base["lane"] << 16 | base["column"]))
+    transfer = catalog.find(load)
+    for question, (operand, selected, address), answer in zip(questions, known, ask(questions), strict=True):
+        if operand.tensor is None:
+            assert answer is None, question
+            continue
+        placed = operand.tensor
+        seen.add(placed.layout.name)
+        assert answer["back"], question
+        assert (answer["layout"], answer["sizes"], answer["columns"], answer["unit"]) == (
+            placed.layout.name, placed.sizes, placed.columns, placed.unit,
+        )  # fmt: skip
+        assert answer["selections"] == {name: list(values) for name, values in placed.selections.items()}
+        points = {axis: grid.ravel() for axis, grid in zip(placed.sizes, np.indices([*placed.sizes.values()]), strict=True)}
+        there = np.stack(np.broadcast_arrays(*placed.locate(**points, **selected)), axis=-1)
+        assert np.array_equal(answer["places"], there), question
+        if operand.kind != "tensor-copy":
+            registers = operand.through(transfer).locate(**points, **selected, base=address)
+            assert np.array_equal(answer["registers"], np.stack(np.broadcast_arrays(*registers), axis=-1)), question
+        functions: dict[str, Any] = {}
+        exec(answer["python"], functions)
+        ours = getattr(importlib.import_module("ptxmma_layouts.tensor_memory"), placed.layout.name)
+        given = {name: placed.numbers[name] for name in ("n", "bits") if name in inspect.signature(ours).parameters}
+        assert inspect.signature(ours).parameters.keys() == inspect.signature(functions[placed.layout.name]).parameters.keys()
+        results = functions[placed.layout.name](**points, **given, **selected)
+        assert all(np.array_equal(one, other) for one, other in zip(results, ours(**points, **given, **selected), strict=True))
+        assert all(f"uint32_t {placed.layout.name}_{name}(" in answer["c"] for name in (*placed.layout.at, *placed.layout.back))
+    assert catalog.database.spec.tensor_memory is not None
+    assert seen == {layout.name for layout in catalog.database.spec.tensor_memory.layouts}
+
+
+def test_loads_take_whole_elements(catalog: Catalog, ask: Ask) -> None:
+    """Those that the page offers are those that the library composes, as far as they do not reach behind the operand."""
+    for dtype, types in (("f32", "bf16"), ("f16", "f16")):
+        product: dict[str, Any] = {"m": 128, "n": 32, "dtype": dtype, "atype": types, "btype": types}
+        opcode = catalog.find("tcgen05.mma.cta_group::1.kind::f16")
+        operand = _in_tensor_memory(opcode.resolved(**product))["d"]
+        expected = []
+        for load in catalog.of("tcgen05.ld"):
+            try:
+                fragment = operand.through(load)
+            except ValueError:
+                continue
+            if fragment.registers.cols <= 32:
+                expected.append(load.canonical)
+        assert ask([{"ask": "loads", "spelling": opcode.canonical, "product": product, "operand": "d"}]) == [expected]
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------------
 
 
 def test_places_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:

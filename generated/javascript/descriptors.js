@@ -3,14 +3,38 @@
 /** Matrix descriptors, as `ptxmma.matrices.descriptors` makes and reads them. */
 
 import { database } from "./database.js";
+import { holds, numbersOf, recordsOf } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").DescriptorFields} DescriptorFields */
 /** @typedef {import("./index.d.ts").DescriptorFormat} DescriptorFormat */
 /** @typedef {import("./index.d.ts").FieldValue} FieldValue */
 /** @typedef {import("./index.d.ts").MemoryFacts} MemoryFacts */
 
+const descriptorFields = database.fields ? recordsOf(database.fields) : [];
+const fieldCases = database.cases ? recordsOf(database.cases) : [];
+
+/** The formats of all descriptors. */
+export const descriptorFormats = (database.descriptors ?? []).map((format) => ({ ...format, fields: numbersOf(format.fields).map(expandedField) }));
+
+/**
+ * @param {number} number of an entry of `database.fields`
+ * @returns {DescriptorFormat["fields"][number]}
+ */
+function expandedField(number) {
+  const { cases, ...field } = descriptorFields[number];
+  return cases === undefined ? field : { ...field, cases: numbersOf(cases).map((place) => fieldCases[place]) };
+}
+
 /** What the database says of shared memory; undefined where it says nothing. */
-export const memoryFacts = /** @type {MemoryFacts | undefined} */ (database.memory);
+export const memoryFacts = database.memory && expandedMemory(database.memory);
+
+/**
+ * @param {NonNullable<typeof database.memory>} memory
+ * @returns {MemoryFacts}
+ */
+function expandedMemory(memory) {
+  return { ...memory, descriptor: descriptorFormats.find((format) => format.name === memory.descriptor)?.fields ?? [] };
+}
 
 /**
  * Descriptors start at addresses below this one, in bytes.
@@ -56,9 +80,6 @@ export function decodedDescriptor(bits) {
   return fields;
 }
 
-/** The formats of all descriptors. */
-export const descriptorFormats = /** @type {DescriptorFormat[]} */ (database.descriptors ?? []);
-
 /**
  * Every field of the bits of a descriptor, lowest first: what it holds, what that means, and whether it is legal for the kind on some target.
  * @param {DescriptorFormat} format
@@ -69,12 +90,12 @@ export const descriptorFormats = /** @type {DescriptorFormat[]} */ (database.des
 export function explainedDescriptor(format, kind, bits) {
   /** @type {Record<string, number | string>} */
   const known = { kind };
-  const dependent = (/** @type {DescriptorFormat["fields"][number]} */ field) => Number((field.cases ?? []).some(({ when = [] }) => when.some((each) => Object.keys(each).some((key) => key !== "kind"))));
+  const dependent = (/** @type {DescriptorFormat["fields"][number]} */ field) => Number((field.cases ?? []).some(({ when = "" }) => when.replace(/\bkind=/g, "").includes("=")));
   const rows = [...format.fields].sort((one, other) => dependent(one) - dependent(other)).map((field) => {
     const { name, low, width, upper, shift = 0, less = 0, fixed, cases } = field;
     const own = Number((bits >> BigInt(low)) & ((1n << BigInt(width)) - 1n));
     const stored = upper === undefined ? own : own + Number((bits >> BigInt(upper)) & 1n) * 2 ** width;
-    const fitting = (cases ?? []).filter(({ when = [] }) => !when.length || when.some((each) => Object.entries(each).every(([key, allowed]) => allowed.includes(known[key]))));
+    const fitting = (cases ?? []).filter(({ when }) => holds(when, known));
     const named = fitting.flatMap(({ values = {} }) => Object.entries(values)).find(([, number]) => number === stored);
     const value = named ? (/^\d+$/.test(named[0]) ? Number(named[0]) : named[0]) : stored * 2 ** shift + less;
     known[name] = value;

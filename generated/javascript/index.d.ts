@@ -36,7 +36,7 @@ export interface Layout {
   /** The map that leads to the axes. */
   toAxes: BitMap;
   /** The formula as people read it. */
-  formula: { let: Record<string, string>; at: Record<string, { is: string; when?: string }[]>; text: string };
+  formula: { let: Record<string, string>; at: Record<string, string[]>; text: string };
   /** The target on which it was measured; empty where the manual states it. */
   observed: string;
   source: string;
@@ -114,10 +114,26 @@ export interface SparsityPattern {
 export interface FormEntry {
   /** The values of each qualifier, with spaces between them; one that may be absent has an empty value. */
   qualifiers: Record<string, string>;
-  ranges?: Record<string, { first: number; last: number; step: number }[]>;
+  /** Each with its last number, and the step. */
+  ranges?: Record<string, [first: number, last: number, step: number][]>;
   unspelled?: string[];
   documented?: boolean;
   source: string;
+}
+
+/** A qualifier; the default is what leaving it out means where the condition holds: `atype=f64|f32 m=64; m=128`. */
+export interface QualifierEntry {
+  title: string;
+  usual?: string;
+  default?: { value: string; when?: string }[];
+}
+
+/** A modifier that may follow an instruction without changing its operands or its result, of one hint at most one; conditions as those of defaults. */
+export interface HintValue {
+  name: string;
+  value: string;
+  of?: string;
+  when?: string;
 }
 
 /** One PTX instruction with all its forms, as the database has it. */
@@ -134,14 +150,19 @@ export interface InstructionSet {
   ordered?: string[][];
   repeatable?: string[];
   extents?: Record<string, { pattern?: string; values?: Record<string, Record<string, number>> }>;
-  qualifiers?: Record<string, { title: string; usual?: string; default?: { value: string; when?: Record<string, (string | number)[]>[] }[] }>;
+  qualifiers: Record<string, QualifierEntry>;
+  hints: HintValue[];
   shape: string;
   /** The qualifier with the type of the first matrix, by which its pages are named. */
   typed: string;
   places: Record<string, string>;
   forms: FormEntry[];
   /** For each combination of qualifiers, numbers of what it shares with others; `4*3` is 4, 4, 4 and `4+3` is 4, 5, 6. */
-  rows: Record<string, string>;
+  calls: string;
+  accepted: string;
+  headers: string;
+  peers: string;
+  patterns?: string;
 }
 
 /** Instructions that differ in nothing but an extent that ranges. */
@@ -230,7 +251,7 @@ export interface MemoryFacts {
   readable: Record<string, string[]>;
   /** By majorness and swizzle: the strides that all operands use, and who uses each at all. */
   strides: Record<string, Record<string, { all: string[]; users: Record<string, string[]> }>>;
-  descriptor: { name: string; title: string; low: number; width: number; shift?: number; unit?: string; source: string }[];
+  descriptor: { name: string; title: string; low: number; width: number; shift?: number; unit?: string }[];
 }
 
 /** A probable mistake in a descriptor; the field is empty for bits that belong to none. */
@@ -254,6 +275,62 @@ export interface ImageOptions {
   baseOffset?: number;
 }
 
+/** Tensor memory: lanes, bits of a cell, columns where there are most, lanes that a warp reaches, the lowest bit of each part of an address. */
+export interface TensorFacts {
+  lanes: number;
+  cell: number;
+  columns: number;
+  partition: number;
+  address: Record<string, number>;
+  layouts: TensorLayout[];
+}
+
+/** Where an operand lies: formulas there and back; conditions are texts, as those of defaults. */
+export interface TensorLayout {
+  name: string;
+  title: string;
+  operand: string;
+  matrix?: string;
+  of: string;
+  unit?: string;
+  axes: Record<string, string>;
+  apart?: string[];
+  selections?: { name: string; values: number[]; when?: string }[];
+  at: Record<string, string>;
+  back: Record<string, string>;
+  /** Lanes at which it may start; 0 alone where there are none. */
+  align?: number[];
+  source: string;
+}
+
+/** A place in tensor memory, from the operand's address on. */
+export interface TensorPlace {
+  cta: number;
+  lane: number;
+  column: number;
+  bit: number;
+}
+
+/** Where an element is after a load: the thread of a warp, its register, the lowest bit in it, and the address that the load has. */
+export interface RegisterPlace {
+  cta: number;
+  warp: number;
+  lane: number;
+  register: number;
+  bit: number;
+  address: number;
+}
+
+/** What an instruction descriptor chooses, and what it might choose instead. */
+export interface TensorProduct {
+  values: Record<string, string | number>;
+  legal: Record<string, (string | number)[]>;
+  /** Kept elements along K that share a scale factor; 0 without scale factors. */
+  block: number;
+  /** Lists of targets of which it needs one each, or one that includes it. */
+  targets: string[][];
+}
+
 /** A format of a descriptor; a case lists what a field holds for each legal value, any number where it lists none. */
 export interface DescriptorFormat {
   name: string;
@@ -272,7 +349,7 @@ export interface DescriptorFormat {
     less?: number;
     unit?: string;
     fixed?: number;
-    cases?: { when?: Record<string, (string | number)[]>[]; values?: Record<string, number>; targets?: string[] }[];
+    cases?: { when?: string; values?: Record<string, number>; targets?: string[] }[];
   }[];
 }
 
@@ -316,6 +393,14 @@ export interface CompressedRow {
   crowded: number[];
 }
 
+/** Records: a row has a value for each column, `null` or nothing for what is absent. */
+export interface Table<Row> {
+  columns: string[];
+  rows: unknown[][];
+  /** For the type alone. */
+  readonly of?: Row;
+}
+
 /** The tables that `instructions` and `layout` read. */
 export interface DatabaseTables {
   version: string;
@@ -327,53 +412,81 @@ export interface DatabaseTables {
   gpus: { target: string; architecture: string; names: string[] }[];
   types: Record<string, { title: string; bits: number; form: string }>;
   registers: Record<string, { bits: number; c_type: string }>;
-  formulas: {
+  formulas: Table<{
     operands: string[];
     kind?: string;
     let?: Record<string, string>;
-    at: Record<string, { is: string; when?: string }[]>;
+    at: Record<string, string[]>;
     apart?: string[];
     text?: string;
     observed?: string;
     source: string;
-  }[];
+  }>;
   layouts: Record<string, [formula: number, map: number, axes: number, bits?: number, summed?: string, growing?: string[], threads?: number, steps?: Record<string, number>]>;
   maps: Record<string, string>[];
   axes: Record<string, number>[];
   contents: string[];
-  roles: {
+  /** What operands are for. */
+  subjects: Table<{
     name: string;
     kind: string;
     title: string;
     of?: string;
-    access?: string;
-    constraint?: string;
-    immediates?: number[] | { first: number; last: number };
     meanings?: Record<string, number>;
-    immediate_only?: boolean;
     single?: boolean;
     braced?: boolean;
     sparse?: boolean;
     unit?: string;
     /** Its name in C++, where it is not its name. */
     identifier?: string;
+  }>;
+  /** How PTX and C++ take operands. */
+  roles: Table<{
+    subject: number;
+    access?: string;
+    constraint?: string;
+    immediates?: number[] | { first: number; last: number };
+    immediate_only?: boolean;
     cpp: number;
-  }[];
+  }>;
   /** How C++ takes operands, with `@` for an identifier. */
   parameters: Record<string, string>[];
   operands: unknown[][];
+  /** Lists of operands, with `#` for each of them. */
   lists: { name?: string; syntax?: string }[];
   /** For each list of operands, with semicolons between: its number, and those of the operands. */
-  forms: string[];
+  calls: string[];
   accepted: [since: string, targets: string, others?: Record<string, string>][];
   headers: string[];
   peers: string[][];
   granularities: Omit<SparsityPattern, "places" | "legal" | "contributors">[];
   places: Record<string, number[]>[];
   patterns: [granularity: number, places: number, contributors: string][];
-  instructions: InstructionSet[];
-  descriptors?: DescriptorFormat[];
-  memory?: MemoryFacts;
+  tensor?: Omit<TensorFacts, "layouts"> & { layouts: Table<TensorLayout> };
+  /** What instruction descriptors may choose: a product is legal if some row of each list has its values. */
+  products?: {
+    types: { of: string; dtype: string[]; atype: string[]; btype: string[] }[];
+    depths: { of: string; k: number; targets?: string[] }[];
+    shapes: { of: string; m: number[]; n: [first: number, last: number, step: number][] }[];
+    scales?: { of: string; stype: string[]; block: number; targets?: string[] }[];
+  };
+  /** The containers of narrow elements. */
+  containers?: { elements: string[]; bits: number; when?: string }[];
+  qualifiers: Table<QualifierEntry & { name: string }>;
+  /** The names of qualifiers that forms have, with spaces between. */
+  names: string[];
+  /** The values of a qualifier, with spaces between. */
+  values: string[];
+  /** What forms say of themselves. */
+  remarks: Table<Omit<FormEntry, "qualifiers">>;
+  /** Of a form: the numbers of its remark, of its names, and of the values of each. */
+  hints: Table<HintValue>;
+  instructions: Table<Omit<InstructionSet, "qualifiers" | "hints" | "forms"> & { qualifiers: string; hints?: string; forms: string[] }>;
+  descriptors?: (Omit<DescriptorFormat, "fields"> & { fields: string })[];
+  fields?: Table<Omit<DescriptorFormat["fields"][number], "cases"> & { cases?: string }>;
+  cases?: Table<NonNullable<DescriptorFormat["fields"][number]["cases"]>[number]>;
+  /** The descriptor is the name of its format. */
+  memory?: Omit<MemoryFacts, "descriptor"> & { descriptor: string };
 }
 
 export const database: DatabaseTables;
@@ -428,3 +541,33 @@ export function cFunctions(layout: Layout): string;
 export function pythonFunctions(layout: Layout): string;
 export function shortName(place: Place, table: Arrangement): string;
 export function csvText(table: Arrangement, chosen?: Record<string, number>): string;
+export const tensorFacts: TensorFacts | undefined;
+/** The product of an opcode with the given values where they are legal, the usual ones elsewhere; null where the opcode says all itself. */
+export function tensorProduct(instruction: Instruction, given?: Record<string, string | number>): TensorProduct | null;
+/** The layout of an operand in tensor memory. */
+export class TensorPlaces {
+  readonly name: string;
+  readonly operand: Operand;
+  readonly layout: TensorLayout;
+  readonly sizes: Record<string, number>;
+  readonly coordinates: string[];
+  readonly apart: string[];
+  readonly selections: Record<string, number[]>;
+  readonly unit: number;
+  readonly width: number;
+  readonly ctas: number;
+  readonly columns: number;
+  locate(point: Record<string, number>): TensorPlace;
+  /** What lies at a place; null where nothing does. */
+  at(place: TensorPlace, selected?: Record<string, number>): Record<string, number> | null;
+}
+/** The operands of an instruction in tensor memory; null for one that no source describes. */
+export function tensorOperands(instruction: Instruction, product: TensorProduct | null): Map<string, TensorPlaces | null>;
+/** The loads whose registers take the whole elements of an operand. */
+export function loadsOf(places: TensorPlaces): Instruction[];
+export function fragmentOf(load: Instruction): Arrangement | undefined;
+/** The register of a load that takes what lies at a place of the operand whose address is the base. */
+export function registerOf(table: Arrangement, place: TensorPlace, base: { lane: number; column: number }): RegisterPlace;
+export function cTensorFunctions(places: TensorPlaces): string;
+export function pythonTensorFunctions(places: TensorPlaces): string;
+export function tensorCsv(places: TensorPlaces, selected: Record<string, number>, base: { lane: number; column: number }, load?: Arrangement): string;

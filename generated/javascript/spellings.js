@@ -2,8 +2,9 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 /** Finds the instruction of any spelling that assemblers accept, as `ptxmma.catalog.variants.Spellings` does. */
 
-import { database } from "./database.js";
-import { instructionGroups, instructionOf, syntaxParts } from "./instructions.js";
+import { instructionSets } from "./instruction_sets.js";
+import { factsOf, instructionGroups, instructionOf, syntaxParts } from "./instructions.js";
+import { holds } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").Instruction} Instruction */
 /** @typedef {import("./index.d.ts").InstructionSet} InstructionSet */
@@ -19,7 +20,7 @@ const spellingIndices = new Map();
  */
 export function instructionMeant(spelling) {
   const text = spelling.trim();
-  for (const entry of database.instructions) {
+  for (const entry of instructionSets) {
     const opcode = entry.opcode || entry.syntax.split(".")[0];
     const tokens = text.split(".");
     // A value of the first qualifier may go on with a colon: async, async::generic.
@@ -45,6 +46,18 @@ function fixedTokens(entry) {
  * @returns {Instruction | undefined}
  */
 function meantBy(entry, given) {
+  const hints = entry.hints.filter(({ value }) => given.includes(value));
+  const instruction = meantWithoutHints(entry, given.filter((token) => !hints.some(({ value }) => value === token)));
+  if (!instruction || new Set(hints.map(({ name }) => name)).size < hints.length) return undefined;
+  return hints.every(({ of, when }) => holds(of, factsOf(instruction)) && holds(when, factsOf(instruction))) ? instruction : undefined;
+}
+
+/**
+ * @param {InstructionSet} entry
+ * @param {string[]} given
+ * @returns {Instruction | undefined}
+ */
+function meantWithoutHints(entry, given) {
   const index = indexOf(entry);
   const tokens = given.filter((token, place) => !(entry.repeatable ?? []).includes(token) || given.indexOf(token) === place);
   const instruction = index.instructions.get(spellingKey(entry, index, tokens));
@@ -53,21 +66,10 @@ function meantBy(entry, given) {
     if (!defaults || tokens.some((token) => index.values.get(name)?.has(token))) continue;
     for (const { value, when } of defaults) {
       const fuller = index.instructions.get(spellingKey(entry, index, [...tokens, value]));
-      if (fuller && (!when || when.some((condition) => holds(condition, fuller)))) return fuller;
+      if (fuller && holds(when, factsOf(fuller))) return fuller;
     }
   }
   return undefined;
-}
-
-/**
- * @param {Record<string, (string | number)[]>} condition
- * @param {Instruction} instruction
- * @returns {boolean}
- */
-function holds(condition, instruction) {
-  /** @type {Record<string, string | number>} */
-  const facts = { ...instruction.extents, ...instruction.qualifiers, name: instruction.name, family: instruction.family };
-  return Object.entries(condition).every(([key, allowed]) => allowed.includes(facts[key] ?? ""));
 }
 
 /**

@@ -63,6 +63,35 @@ const answers = {
       return { error: String(error.message) };
     }
   },
+  /** Every product that an opcode may choose. */
+  products: ({ spelling }) => {
+    const instruction = ptxmma.instruction(spelling);
+    const names = ["dtype", "atype", "btype", "k", "m", "n", "stype"];
+    const visit = (given, place) => {
+      const { legal, values } = ptxmma.tensorProduct(instruction, given);
+      if (place === names.length) return [values];
+      return (legal[names[place]] ?? [undefined]).flatMap((value) => visit({ ...given, [names[place]]: value }, place + 1));
+    };
+    return visit({}, 0);
+  },
+  /** Every place of an operand in tensor memory, with its register where there is a load, and whether the way back leads to each. */
+  tensor: ({ spelling, product, operand, selected, load, base }) => {
+    const instruction = ptxmma.instruction(spelling);
+    const places = ptxmma.tensorOperands(instruction, ptxmma.tensorProduct(instruction, product)).get(operand);
+    if (!places) return null;
+    let points = [{}];
+    for (const [axis, size] of Object.entries(places.sizes)) points = points.flatMap((point) => Array.from({ length: size }, (_, value) => ({ ...point, [axis]: value })));
+    const there = points.map((point) => places.locate({ ...point, ...selected }));
+    const back = points.every((point, index) => JSON.stringify(places.at(there[index], selected)) === JSON.stringify(point));
+    const table = load && ptxmma.fragmentOf(ptxmma.instruction(load));
+    const registers = table ? there.map((place) => Object.values(ptxmma.registerOf(table, place, base))) : [];
+    const { sizes, columns, unit, selections, layout } = places;
+    return { layout: layout.name, sizes, columns, unit, selections, places: there.map(Object.values), back, registers, c: ptxmma.cTensorFunctions(places), python: ptxmma.pythonTensorFunctions(places) };
+  },
+  loads: ({ spelling, product, operand }) => {
+    const instruction = ptxmma.instruction(spelling);
+    return ptxmma.loadsOf(ptxmma.tensorOperands(instruction, ptxmma.tensorProduct(instruction, product)).get(operand)).map((load) => load.canonical);
+  },
   decode: ({ bits }) => ptxmma.decodedDescriptor(BigInt(bits)),
   explain: ({ format, kind, bits }) =>
     ptxmma.explainedDescriptor(ptxmma.descriptorFormats.find((each) => each.name === format), kind, BigInt(bits)).map(({ field, stored, value, legal }) => [field.name, stored, value, legal]),

@@ -30,12 +30,26 @@ globalThis.probe = {
   /** The words in the cells of the image in shared memory. */
   image: () => everyCell(explorer.memory.tables[0], (row, col) => explorer.memory.tables[0].cell(row, col).top),
 
+  /** The words in the cells of each table of tensor memory. */
+  tensor: (state) => {
+    explorer.store.set({ v: "tensor", product: "", operand: "", base: "", load: "", choose: "", at: "", ...state });
+    const words = (table) => everyCell(table, (row, col) => [table.cell(row, col).top, table.cell(row, col).label]);
+    return Object.fromEntries(explorer.tensor.tables.map((table) => [table.id, words(table)]));
+  },
+
   /** The middle of a cell in the window, after it was brought into sight. */
   middle: ([id, row, col]) => {
     const { board } = explorer;
     board.cursor = { table: board.tables.find((table) => table.id === id), row, col };
     board.reveal();
     return board.middleOf(id, row, col);
+  },
+
+  tensorMiddle: ([id, row, col]) => {
+    const { tensor } = explorer;
+    tensor.cursor = { table: tensor.tables.find((table) => table.id === id), row, col };
+    tensor.reveal();
+    return tensor.middleOf(id, row, col);
   },
 
   /** How many colours the first row of A has. */

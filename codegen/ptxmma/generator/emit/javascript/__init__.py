@@ -17,8 +17,9 @@ _FOLDER = "generated/javascript"
 _TEMPLATES = "javascript"
 #: The hand-written modules; those of the explorer alone are in a folder of their own.
 _LIBRARY = (
-    "index.js", "short_texts.js", "bit_maps.js", "layout_records.js", "instructions.js", "spellings.js", "arrangements.js", "interop.js",
-    "source_texts.js", "descriptors.js", "suspicions.js", "images.js", "bank_accesses.js", "sparsity.js",
+    "index.js", "short_texts.js", "bit_maps.js", "layout_records.js", "instruction_sets.js", "instructions.js", "spellings.js",
+    "arrangements.js", "interop.js", "source_texts.js", "descriptors.js", "suspicions.js", "images.js", "bank_accesses.js", "sparsity.js",
+    "formulas.js", "tensor_products.js", "tensor_places.js", "tensor_loads.js", "tensor_texts.js",
 )  # fmt: skip
 
 

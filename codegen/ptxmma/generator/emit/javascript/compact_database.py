@@ -12,25 +12,26 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.catalog.cplusplus import header, identifier, type_qualifiers
+from ptxmma.catalog import layouts
+from ptxmma.catalog.cplusplus import header, type_qualifiers
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.links import first_matrix
-from ptxmma.catalog.operands import ROLES, Operand, matrices
+from ptxmma.catalog.operands import Operand, matrices
 from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
-from ptxmma.generator.emit.javascript import compact_layouts, compact_memory
-from ptxmma.generator.emit.javascript.interned import Interned, without_empty
-from ptxmma.generator.emit.javascript.short_texts import runs, template
+from ptxmma.generator.emit.javascript import compact_layouts, compact_memory, compact_operands, compact_tensor
+from ptxmma.generator.emit.javascript.interned import Interned, table, without_empty
+from ptxmma.generator.emit.javascript.short_texts import condition, runs, template
 from ptxmma.matrices.pictures import colour
-from ptxmma.model import DescriptorFormat, Form, InstructionSet, Spec, Version, formula
+from ptxmma.model import Form, Hint, InstructionSet, Qualifier, Spec, Version, formula
 
 _LONGEST_LINE = 200
 #: Colours of threads: so many differ.
 _COLOURS = 32
 #: What is written of an operand, in this order.
 _CONTENTS = ("role", "registers", "register", "layout", "elements", "type", "bits", "shift", "row_bytes", "alignment", "default")
-#: More legal values than these are written as a range.
-_FEW = 16
+#: What is shared as records: others are lists and texts.
+_TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
 #: A key that JavaScript reads without quotes too; inside of a text, a backslash would be before the quote.
 _KEY = re.compile(r'(?<=[{,])"([A-Za-z_]\w*)":')
 
@@ -45,7 +46,7 @@ def _data(catalog: Catalog) -> dict[str, Any]:
     spec = catalog.database.spec
     rows = _Rows(catalog)
     instructions = [rows.of(entry) for entry in spec.instructions]
-    memory, maps, axes = spec.shared_memory, Interned(), Interned()
+    maps, axes = Interned(), Interned()
     data = {
         "version": spec.version,
         "document": spec.document,
@@ -60,24 +61,10 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "maps": maps.values,
         "axes": axes.values,
         "contents": _CONTENTS,
-        **{name: interned.values for name, interned in rows.shared.items()},
-        "instructions": instructions,
+        **{name: table(interned.values) if name in _TABLES else interned.values for name, interned in rows.shared.items()},
+        "instructions": table(instructions),
     }
-    if spec.descriptors:
-        data["descriptors"] = [_format(each) for each in spec.descriptors]
-    if memory is not None:
-        data["memory"] = compact_memory.record(catalog, memory)
-    return data
-
-
-def _format(format: DescriptorFormat) -> dict[str, Any]:
-    """A format without its sources and notes."""
-    built: dict[str, Any] = msgspec.to_builtins(format)
-    fields = [{key: value for key, value in field.items() if key not in ("default", "source")} for field in built["fields"]]
-    for field in fields:
-        if "cases" in field:
-            field["cases"] = [{key: value for key, value in case.items() if key != "source"} for case in field["cases"]]
-    return {key: value for key, value in built.items() if key not in ("describes", "source", "notes")} | {"fields": fields}
+    return data | compact_memory.descriptors(spec.descriptors) | compact_memory.shared_memory(catalog) | compact_tensor.tables(spec)
 
 
 class _Rows:
@@ -85,9 +72,13 @@ class _Rows:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        names = ("parameters", "roles", "operands", "lists", "forms", "accepted", "headers", "peers", "granularities", "places", "patterns")
+        names = (
+            "qualifiers", "hints", "names", "values", "remarks", "parameters", "subjects", "roles", "operands", "lists", "calls",
+            "accepted", "headers", "peers", "granularities", "places", "patterns",
+        )  # fmt: skip
         self._layouts = [*catalog.database.layout]
         self._numbers: dict[tuple[int, ...], int] = {}
+        self._registers = ["", *(register.name for register in catalog.database.spec.types.registers)]
         self._targets = {target.name: number for number, target in enumerate(catalog.database.spec.targets)}
         self.shared = {name: Interned() for name in names}
 
@@ -96,35 +87,37 @@ class _Rows:
         known: dict[str, Any] = msgspec.to_builtins(entry)
         kept = ("name", "family", "title", "stem", "scope", "operation", "memory", "opcode", "syntax", "ordered", "repeatable", "extents")
         data = {key: known[key] for key in kept if known.get(key)}
-        data["qualifiers"] = {
-            name: {key: value for key, value in qualifier.items() if key in ("title", "usual", "default")}
-            for name, qualifier in known.get("qualifiers", {}).items()
-        }
+        data["qualifiers"] = runs([self.shared["qualifiers"].number(_qualifier(name, kind)) for name, kind in entry.qualifiers.items()])
+        if entry.hints:
+            data["hints"] = runs([self.shared["hints"].number(each) for hint in entry.hints for each in _hint_values(hint)])
         data["shape"] = entry.shape
         data["typed"] = matrices(entry).get(first_matrix(self._catalog.of(entry.name)[0]), "")
         data["places"] = _places(self._catalog.database.spec, self._catalog.of(entry.name)[0])
-        data["forms"] = [
-            {key: value for key, value in form.items() if key in ("ranges", "unspelled", "documented", "source")}
-            | {"qualifiers": {name: " ".join(values) for name, values in form.get("qualifiers", {}).items()}}
-            for form in known["forms"]
-        ]
+        data["forms"] = [self._form(form) for form in entry.forms]
         rows = [self._row(group) for group in _groups(self._catalog.of(entry.name))]
-        data["rows"] = {name: runs([row[name] for row in rows]) for name in rows[0]}
-        return data
+        return data | {name: runs([row[name] for row in rows]) for name in rows[0]}
+
+    def _form(self, form: Form) -> str:
+        """Numbers of what a form says of itself, of the names of its qualifiers, and of the values of each."""
+        ranges = {name: [(span.first, span.last, span.step) for span in spans] for name, spans in form.ranges.items()}
+        remark = without_empty(unspelled=form.unspelled, ranges=ranges) | ({} if form.documented else {"documented": False})
+        names, values = self.shared["names"].number(" ".join(form.qualifiers)), form.qualifiers.values()
+        numbers = (self.shared["values"].number(" ".join(each)) for each in values)
+        return runs([self.shared["remarks"].number(remark | {"source": form.source}), names, *numbers])
 
     def _row(self, group: Sequence[Instruction]) -> dict[str, int]:
         last = group[-1]
         forms = []
         for form in last.forms:
-            words = self.shared["lists"].number(without_empty(name=form.name, syntax=form.syntax))
+            words = self.shared["lists"].number(without_empty(name=form.name, syntax=compact_operands.places_in(form)))
             forms.append(runs([words, *(self._operand(group, operand.name) for operand in form.operands)]))
         shared: dict[str, Any] = {
-            "forms": ";".join(forms),
+            "calls": ";".join(forms),
             "accepted": self._accepted(last),
             "headers": template(header(last), _types(last)),
             "peers": _alike(group),
         }
-        if last.variant.instruction.metadata:
+        if last.sparse:
             shared["patterns"] = self._pattern(last)
         return {name: self.shared[name].number(value) for name, value in shared.items()}
 
@@ -141,12 +134,14 @@ class _Rows:
 
     def _pattern(self, instruction: Instruction) -> list[Any]:
         """How the sparse matrix of an instruction is packed: the pattern, the units of a chunk that each field keeps, and who has them."""
-        metadata = instruction.metadata
-        pattern = metadata.granularity
+        spec, metadata = instruction.database.spec, getattr(instruction, "metadata", None)
+        pattern = layouts.granularity(spec, instruction.variant)
+        assert pattern is not None
         about = {name: getattr(pattern, name) for name in ("name", "chunk", "kept", "unit", "index_bits", "indices", "text")}
-        about["fields"] = instruction.database.spec.choice(pattern).fields
-        places = {field: pattern.kept_units(field) for field in metadata.legal}
-        return [self.shared["granularities"].number(about), self.shared["places"].number(places), metadata.contributors]
+        about["fields"] = spec.choice(pattern).fields
+        places = {field: pattern.kept_units(field) for field in (metadata or pattern).legal}
+        contributors = metadata.contributors if metadata else ""
+        return [self.shared["granularities"].number(about), self.shared["places"].number(places), contributors]
 
     def _operand(self, group: Sequence[Instruction], name: str) -> int:
         """The number of an operand, which other groups may share."""
@@ -167,12 +162,14 @@ class _Rows:
                 raise ValueError(f"{instruction.canonical}: operand {operand.name!r} does not grow in proportion to its columns")
         counts = [operand.registers for operand in own]
         registers = largest.registers if growing or len(set(counts)) == 1 else counts
-        role = self.shared["roles"].number(_role(largest) | {"cpp": self.shared["parameters"].number(_cpp(largest))})
+        subject = self.shared["subjects"].number(compact_operands.subject(largest))
+        cpp = self.shared["parameters"].number(compact_operands.cpp(largest))
+        role = self.shared["roles"].number({"subject": subject} | compact_operands.role(largest) | {"cpp": cpp})
         return self.shared["operands"].number([role, *self._contents(group[-1], largest, registers)])
 
     def _contents(self, instruction: Instruction, operand: Operand, registers: int | list[int]) -> list[Any]:
         """What an operand holds, and where, in the order of ``_CONTENTS``, without what is absent at the end."""
-        register = operand.register_types[0] if operand.register_types else ""
+        register = self._registers.index(operand.register_types[0]) if operand.register_types else 0
         layout = self._layouts.index(operand.layout.name) if operand.layout is not None else -1
         qualifier = instruction.variant.instruction.operand_kinds[operand.name].type
         said = operand.element_type and instruction.variant.facts.get(qualifier) == operand.element_type
@@ -220,38 +217,16 @@ def _alike(group: Sequence[Instruction]) -> list[str]:
     return list(known.pop())
 
 
-def _role(operand: Operand) -> dict[str, Any]:
-    """What an operand is for, whatever it holds."""
-    legal: Any = operand.immediates
-    if legal is not None and len(legal) > _FEW:
-        legal = {"first": legal[0], "last": legal[-1]}
-    elif legal is not None:
-        legal = list(legal)
-    return {"name": operand.name, "kind": operand.kind, "title": operand.title} | without_empty(
-        of=operand.of,
-        access=operand.access if operand.access != "read" else "",
-        constraint=operand.constraint,
-        immediates=legal,
-        meanings=operand.meanings,
-        immediate_only=not operand.takes_register,
-        single=operand.single,
-        braced=operand.braced,
-        sparse=operand.sparsity is not None,
-        unit=operand.unit,
-        identifier=called if (called := identifier(operand.name)) != operand.name else "",
-    )
+def _qualifier(name: str, kind: Qualifier) -> dict[str, Any]:
+    """A qualifier: what it is, and what it means to leave it out."""
+    defaults = [{"value": default.value} | without_empty(when=condition(default.when)) for default in kind.default]
+    return {"name": name, "title": kind.title} | without_empty(usual=kind.usual, default=defaults)
 
 
-def _cpp(operand: Operand) -> dict[str, str]:
-    """The usual way in which a C++ function takes it, with ``#`` for the numbers of registers and ``@`` for its identifier."""
-    name = identifier(operand.name)
-    way = ROLES[operand.kind].parameters(operand, name, operand.c_type)[0]
-    many = operand.registers > 1 or operand.listed
-    value = way.values[0].replace("[0]", "[#]") if many else way.values[0]
-    parameter = way.parameter.replace(f"[{operand.registers}]", "[#]") if many else way.parameter
-    text = "" if way.text == "{}" else way.text
-    texts = without_empty(parameter=parameter, template=way.template, value=value, text=text, prologue=way.prologue)
-    return {key: re.sub(rf"(?<!\")\b{name}\b", "@", each) for key, each in texts.items()}
+def _hint_values(hint: Hint) -> Iterator[dict[str, str]]:
+    """The values of a hint, each with its conditions, which are those of the hint and its own."""
+    for value, entry in hint.values.items():
+        yield {"name": hint.name, "value": value} | without_empty(of=condition(hint.when), when=condition(entry.when))
 
 
 def _types(instruction: Instruction) -> dict[str, str]:

@@ -1,31 +1,57 @@
-"""Shared memory as JavaScript reads it: what instructions read through matrix descriptors."""
+"""Shared memory and descriptors as JavaScript reads them: ``descriptors.js`` expands them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
+from ptxmma.generator.emit.javascript.interned import Interned, table, without_empty
+from ptxmma.generator.emit.javascript.short_texts import condition, runs
 from ptxmma.matrices.canonical import canonical
 from ptxmma.matrices.shared_types import memory_of, readable
 from ptxmma.matrices.suspicions import stride_users, used_strides
-from ptxmma.model import SharedMemory
+from ptxmma.model import DescriptorField, DescriptorFormat
 
 
-def record(catalog: Catalog, memory: SharedMemory) -> dict[str, Any]:
-    """The layouts and swizzles that ``wgmma`` reads, with the fields of its descriptor."""
+def descriptors(formats: Sequence[DescriptorFormat]) -> dict[str, Any]:
+    """The formats without their sources and notes, each with the numbers of its fields, and the fields."""
+    fields, cases = Interned(), Interned()
+    written = []
+    for format in formats:
+        numbers = runs([fields.number(_field(field, cases)) for field in format.fields])
+        about = without_empty(kinds=format.kinds, bits=format.bits, spare=format.spare)
+        written.append({"name": format.name, "title": format.title, "family": format.family} | about | {"fields": numbers})
+    return {"descriptors": written, "fields": table(fields.values), "cases": table(cases.values)} if written else {}
+
+
+def _field(field: DescriptorField, cases: Interned) -> dict[str, Any]:
+    known: dict[str, Any] = msgspec.to_builtins(field)
+    kept = {key: value for key, value in known.items() if key not in ("default", "source", "cases")}
+    legal = [
+        without_empty(when=condition(case.when), targets=case.targets) | ({"values": case.values} if case.values else {})
+        for case in field.cases
+    ]  # fmt: skip
+    return kept | ({"cases": runs([cases.number(case) for case in legal])} if legal else {})
+
+
+def shared_memory(catalog: Catalog) -> dict[str, Any]:
+    """What is known of shared memory; nothing where the spec has none."""
     spec = catalog.database.spec
+    if spec.shared_memory is None:
+        return {}
     kept = {"alignment", "banks", "tensor_map", "layouts"}
-    own, encoded = read_by(spec, memory, "wgmma"), swizzle_encoding(spec, "wgmma")
-    types = {layout.majorness: list(readable(layout.majorness, catalog.database)) for layout in own.layouts}
-    return {key: value for key, value in msgspec.to_builtins(own).items() if key in kept} | {
+    own, encoded = read_by(spec, spec.shared_memory, "wgmma"), swizzle_encoding(spec, "wgmma")
+    facts = {key: value for key, value in msgspec.to_builtins(own).items() if key in kept} | {
         "swizzles": [msgspec.to_builtins(mode) | {"encoding": encoded[mode.name]} for mode in own.swizzles],
-        "descriptor": msgspec.to_builtins(matrix_format(spec, "wgmma").fields),
-        "readable": types,
+        "descriptor": matrix_format(spec, "wgmma").name,
+        "readable": {layout.majorness: list(readable(layout.majorness, catalog.database)) for layout in own.layouts},
         "strides": _strides(catalog),
     }
+    return {"memory": facts}
 
 
 def _strides(catalog: Catalog) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,9 @@
-"""What makes the database short: values that are written once, and records without what is absent."""
+"""What makes the database short: values that are written once, records without what is absent, and tables of records."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -26,3 +28,14 @@ class Interned:
 def without_empty(**values: Any) -> dict[str, Any]:
     """Without what is absent: zeros, what is empty, None and False."""
     return {key: value for key, value in values.items() if value}
+
+
+def table(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Records with the same keys, each key written once: the commonest first, so that what is absent is at the end of most rows."""
+    counts = Counter(key for record in records for key in record)
+    columns = [key for key, _ in counts.most_common()]
+    rows = [[record.get(key) for key in columns] for record in records]
+    for row in rows:
+        while row and row[-1] is None:
+            row.pop()
+    return {"columns": columns, "rows": rows}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from ptxmma.model import Condition
+
 
 def runs(numbers: Sequence[int]) -> str:
     """Numbers in few words: ``"4*3"`` for 4, 4, 4 and ``"4+3"`` for 4, 5, 6."""
@@ -29,6 +31,18 @@ def bit_places(places: Iterable[tuple[str, int]]) -> str:
         else:
             words.append((output, bit, 1))
     return " ".join(f"{output}:{first}{f'+{count}' if count > 1 else ''}" for output, first, count in words)
+
+
+def condition(alternatives: Sequence[Condition]) -> str:
+    """Conditions in few words: ``"m=64|128 shape=x1; m=256"`` for m of 64 or 128 with the shape x1, or m of 256.
+
+    Raises:
+        ValueError: a value has a blank, or one of ``=|;``.
+    """
+    values = [str(value) for each in alternatives for allowed in each.values() for value in allowed]
+    if wrong := [value for value in values if re.search(r"[\s=|;]", value)]:
+        raise ValueError(f"{wrong[0]!r} in a condition has a character that the database of JavaScript writes between values")
+    return "; ".join(" ".join(f"{name}={'|'.join(map(str, allowed))}" for name, allowed in each.items()) for each in alternatives)
 
 
 def template(text: str, values: Mapping[str, str]) -> str:

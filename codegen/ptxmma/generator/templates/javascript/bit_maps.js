@@ -6,20 +6,23 @@ import { placesOf } from "./short_texts.js";
 /** @typedef {{name: string, source: number, width: number, target: number}} Run */
 
 /**
- * A map of the database: `{"lane": "col:1+2", "->": "row col"}`.
+ * A map of the database: `{"lane": "col:1+2", "->": "row col"}`.  Without a list of its outputs, it leads from a lane to the axes, or to
+ * what it mentions.
  * @param {Record<string, string>} texts
+ * @param {string[]} axes
  * @returns {BitMap}
  */
-export function parsedMap(texts) {
+export function parsedMap(texts, axes) {
   /** @type {BitMap} */
   const map = { inputs: {}, outputs: {}, bits: {} };
-  for (const output of texts["->"].split(" ")) map.outputs[output] = 0;
+  const outputs = texts["->"]?.split(" ") ?? ("lane" in texts ? axes : []);
+  for (const output of outputs) map.outputs[output] = 0;
   for (const [input, text] of Object.entries(texts)) {
     if (input === "->") continue;
     const places = placesOf(text);
     map.bits[input] = places;
     map.inputs[input] = places.length;
-    for (const [output] of places) map.outputs[output] += 1;
+    for (const [output] of places) map.outputs[output] = (map.outputs[output] ?? 0) + 1;
   }
   return map;
 }

@@ -1,8 +1,9 @@
 /** Every instruction of the database: forms are expanded to instructions as `ptxmma.catalog.variants` does. */
 
 import { database } from "./database.js";
+import { instructionSets } from "./instruction_sets.js";
 import { layout, layoutNames } from "./layout_records.js";
-import { filled, numbersOf } from "./short_texts.js";
+import { filled, numbersOf, recordsOf } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").Instruction} Instruction */
 /** @typedef {import("./index.d.ts").InstructionGroup} InstructionGroup */
@@ -12,6 +13,12 @@ import { filled, numbersOf } from "./short_texts.js";
 /** @typedef {Record<string, string>} Texts */
 /** @typedef {Record<string, number>} Numbers */
 
+/** What an instruction has a number of for each of its groups. */
+const SHARED = /** @type {const} */ (["calls", "accepted", "headers", "peers", "patterns"]);
+const operandRoles = recordsOf(database.roles);
+const registerNames = ["", ...Object.keys(database.registers)];
+const operandSubjects = recordsOf(database.subjects);
+
 /** @type {InstructionGroup[] | undefined} */
 let expandedGroups;
 
@@ -20,8 +27,8 @@ let expandedGroups;
  * @returns {InstructionGroup[]}
  */
 export function instructionGroups() {
-  expandedGroups ??= database.instructions.flatMap((entry) => {
-    const columns = Object.entries(entry.rows).map(([name, text]) => /** @type {const} */ ([name, numbersOf(text)]));
+  expandedGroups ??= instructionSets.flatMap((entry) => {
+    const columns = SHARED.filter((name) => entry[name] !== undefined).map((name) => /** @type {const} */ ([name, numbersOf(entry[name] ?? "")]));
     let row = 0;
     return entry.forms.flatMap((form) => {
       const range = rangeOf(form);
@@ -76,7 +83,7 @@ function choicesOf(entry, form) {
  */
 function rangeOf(form) {
   const [extent, spans] = Object.entries(form.ranges ?? {})[0] ?? ["", []];
-  const listed = spans.flatMap(({ first, last, step }) => Array.from({ length: (last - first) / step + 1 }, (_, index) => first + index * step));
+  const listed = spans.flatMap(([first, last, step]) => Array.from({ length: (last - first) / step + 1 }, (_, index) => first + index * step));
   return { extent, numbers: extent ? [...new Set(listed)].sort((one, other) => one - other) : [0] };
 }
 
@@ -94,7 +101,7 @@ function madeGroup(entry, form, range, templates, row) {
     form,
     templates,
     ...range,
-    forms: operandLists(row.forms),
+    forms: operandLists(row.calls),
     accepted: acceptedBy(row.accepted),
     get header() {
       return filled(database.headers[row.headers], templates);
@@ -118,8 +125,8 @@ function once(make) {
   return (number) => (made[number] ??= make(number));
 }
 
-/** The numbers of an entry of `database.forms`: for each list of operands its own, and those of its operands. */
-const operandLists = once((number) => database.forms[number].split(";").filter(Boolean).map(numbersOf));
+/** The numbers of an entry of `database.calls`: for each list of operands its own, and those of its operands. */
+const operandLists = once((number) => database.calls[number].split(";").filter(Boolean).map(numbersOf));
 
 /** @type {[string, string][]} */
 const targetVersions = Object.entries(database.targets);
@@ -204,13 +211,22 @@ function madeInstruction(group, number) {
     group,
     number,
     get forms() {
-      return (forms ??= group.forms.map(([list, ...operands]) => ({
-        name: database.lists[list].name ?? "",
-        syntax: database.lists[list].syntax ?? "",
-        operands: operands.map((operand) => madeOperand(database.operands[operand], qualifiers, number, last, group.numbers.indexOf(number))),
-      })));
+      return (forms ??= group.forms.map(([list, ...places]) => {
+        const operands = places.map((operand) => madeOperand(database.operands[operand], qualifiers, number, last, group.numbers.indexOf(number)));
+        const names = operands.map((operand) => operand.name);
+        return { name: database.lists[list].name ?? "", syntax: (database.lists[list].syntax ?? "").replace(/#/g, () => names.shift() ?? ""), operands };
+      }));
     },
   };
+}
+
+/**
+ * What conditions are tested against.
+ * @param {Instruction} instruction
+ * @returns {Record<string, string | number>}
+ */
+export function factsOf({ extents, qualifiers, name, family }) {
+  return { ...extents, ...qualifiers, name, family };
 }
 
 /**
@@ -239,14 +255,14 @@ function madeOperand(contents, qualifiers, number, last, place) {
   database.contents.forEach((name, place) => {
     known[name] = contents[place];
   });
-  const role = database.roles[known.role];
+  const role = { ...operandSubjects[operandRoles[known.role].subject], ...operandRoles[known.role] };
   const placed = known.layout >= 0 ? layout(layoutNames[known.layout]) : null;
   const grows = placed !== null && placed.growing.length > 0;
   const share = (/** @type {number | undefined} */ count) => (grows ? ((count ?? 0) * number) / last : (count ?? 0));
   /** @type {Numbers} */
   const sizes = {};
   for (const [axis, size] of Object.entries(placed?.axes ?? {})) sizes[axis] = placed?.growing.includes(axis) ? share(size) : size;
-  const register = known.register || "";
+  const register = registerNames[known.register] ?? "";
   const type = filled(known.type || "", qualifiers);
   // What grows in steps has a count for each number.
   const registers = Array.isArray(known.registers) ? known.registers[place] : share(known.registers);

@@ -2,11 +2,14 @@
 
 import { database } from "./database.js";
 import { inverseMap, parsedMap } from "./bit_maps.js";
+import { recordsOf } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").Layout} Layout */
 
 /** @type {Map<string, Layout>} */
 const layoutRecords = new Map();
+
+const layoutFormulas = recordsOf(database.formulas);
 
 /** The names of all layouts, in the order of the database. */
 export const layoutNames = Object.keys(database.layouts);
@@ -31,10 +34,10 @@ export function layout(name) {
  */
 function madeLayout(name) {
   const [entry, mapping, extents, bits = 0, summed = "", growing = [], threads = database.scopes.warp, steps = {}] = database.layouts[name];
-  const formula = database.formulas[entry];
-  const map = parsedMap(database.maps[mapping]);
+  const formula = layoutFormulas[entry];
   const sizes = database.axes[extents];
   const axes = Object.keys(sizes);
+  const map = parsedMap(database.maps[mapping], axes);
   const apart = formula.apart ?? [];
   const fromAxes = axes.every((axis) => axis in map.inputs);
   const coordinates = axes.filter((axis) => !apart.includes(axis));

@@ -27,6 +27,30 @@ export function placesOf(text) {
 }
 
 /**
+ * The records of a table, without what is absent.
+ * @template {object} Row
+ * @param {import("./index.d.ts").Table<Row>} table
+ * @returns {Row[]}
+ */
+export function recordsOf({ columns, rows }) {
+  return rows.map((row) => /** @type {Row} */ (Object.fromEntries(columns.flatMap((name, place) => (row[place] === undefined || row[place] === null ? [] : [[name, row[place]]])))));
+}
+
+/**
+ * Whether some facts meet a condition: `m=64|128 shape=x1; m=256` asks for m of 64 or 128 with the shape x1, or for m of 256.
+ * @param {string | undefined} condition without one there is nothing to meet
+ * @param {Record<string, string | number>} facts
+ * @returns {boolean}
+ */
+export function holds(condition, facts) {
+  if (!condition) return true;
+  return condition.split("; ").some((each) => each.split(" ").every((part) => {
+    const [name, allowed] = part.split("=");
+    return allowed.split("|").includes(String(facts[name] ?? ""));
+  }));
+}
+
+/**
  * A text with the values of qualifiers: for `{atype}` as they are, for `{ATYPE}` in capitals; any other braces stay.
  * @param {string} text
  * @param {Record<string, string>} qualifiers

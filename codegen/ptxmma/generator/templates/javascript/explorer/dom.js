@@ -35,6 +35,28 @@ export function fill(element, ...children) {
 }
 
 /**
+ * Gives an element new children; the control of the same name keeps the focus.
+ * @param {Element} element
+ * @param {...(Child | Child[])} children
+ */
+export function refill(element, ...children) {
+  const controls = () => /** @type {HTMLElement[]} */ ([...element.querySelectorAll("button, input, select")]);
+  const nameOf = (/** @type {HTMLElement} */ control) => `${control.tagName} ${control.closest(".field")?.firstChild?.textContent} ${control.tagName === "BUTTON" ? control.textContent : ""}`;
+  const focused = controls().find((control) => control === document.activeElement);
+  const name = focused && nameOf(focused);
+  fill(element, ...children);
+  if (name) controls().find((control) => nameOf(control) === name)?.focus();
+}
+
+/**
+ * The name of an axis or of a number, as a label.
+ * @param {string} name
+ */
+export function worded(name) {
+  return name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
+}
+
+/**
  * A labelled choice.
  * @param {string} label
  * @param {(string | {value: string, text: string, disabled?: boolean})[]} options

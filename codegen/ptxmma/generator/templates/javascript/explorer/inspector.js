@@ -91,7 +91,7 @@ export function elementDetails(scene, panel, row, col, follow) {
  * @param {...(Node | string)} texts
  * @returns {HTMLElement[]}
  */
-function fact(term, ...texts) {
+export function fact(term, ...texts) {
   return [h("dt", {}, term), h("dd", {}, ...texts)];
 }
 
@@ -151,7 +151,7 @@ function formulas(layout, table, panel, place, row, col) {
   const values = { lane: place.lane, [table.axes[0]]: row, [table.axes[1]]: col, ...Object.fromEntries(Object.entries(table.legal).map(([axis, legal]) => [axis, panel.chosen[axis] ?? legal[0]])) };
   if (table.counter) values[table.counter] = place.element * (layout.steps[table.counter] ?? 1);
   const lines = [layout.map, back].flatMap((map) => Object.keys(map.outputs).map((output) => [output, gathered(map, output, layout.zeros)]));
-  const plain = Object.entries(layout.formula.at).flatMap(([axis, cases]) => cases.map((each) => `${axis} = ${each.is}${each.when ? `  if ${each.when}` : ""}`));
+  const plain = Object.entries(layout.formula.at).flatMap(([axis, cases]) => cases.map((each) => `${axis} = ${each}`));
   const helpers = Object.entries(layout.formula.let).map(([name, text]) => `${name} = ${text}`);
   return h(
     "div",

@@ -1,6 +1,7 @@
 /** Keys of the whole page; those of the board are its own. */
 
 import { h } from "./dom.js";
+import { zoom } from "./zoom.js";
 
 /** @typedef {import("./state.js").Store} Store */
 /** @typedef {import("./board.js").Board} Board */
@@ -8,7 +9,7 @@ import { h } from "./dom.js";
 /** @type {[string, string][]} */
 const KEYS = [
   ["/", "find an instruction"],
-  ["1 2 3 4 5", "matrices, shared memory, sparsity, descriptors, copy as"],
+  ["1 2 3 4 5 6", "matrices, shared memory, tensor memory, sparsity, descriptors, copy as"],
   ["← ↑ → ↓", "from element to element; with Shift by eight"],
   ["Tab", "to the next matrix"],
   ["c", "colour by lane, register or warp"],
@@ -28,11 +29,10 @@ export function helpDialog() {
 }
 
 /**
- * @param {{store: Store, search: HTMLInputElement, views: string[], step: (steps: number) => void, theme: () => void, help: HTMLDialogElement, board: Board}} page
+ * @param {{store: Store, search: HTMLInputElement, views: string[], step: (steps: number) => void, theme: () => void, help: HTMLDialogElement, board: () => Board}} page
  */
 export function keyboard({ store, search, views, step, theme, help, board }) {
   const colours = ["lane", "register", "warp"];
-  const zoomed = (/** @type {number} */ factor) => store.set({ zoom: String(Math.min(60, Math.max(6, Math.round(board.size * factor)))) });
   /** @type {Record<string, () => void>} */
   const actions = {
     "/": () => search.focus(),
@@ -40,9 +40,9 @@ export function keyboard({ store, search, views, step, theme, help, board }) {
     c: () => store.set({ colour: colours[(colours.indexOf(store.state.colour) + 1) % colours.length] }),
     "[": () => step(-1),
     "]": () => step(1),
-    "+": () => zoomed(1.25),
-    "=": () => zoomed(1.25),
-    "-": () => zoomed(0.8),
+    "+": () => zoom(store, board(), 1),
+    "=": () => zoom(store, board(), 1),
+    "-": () => zoom(store, board(), -1),
     0: () => store.set({ zoom: "" }),
     l: () => {
       const lane = document.querySelector(".details dd button.link")?.textContent;

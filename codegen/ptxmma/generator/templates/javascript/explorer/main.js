@@ -3,6 +3,7 @@
 import { database } from "../database.js";
 import { instructionMeant } from "../spellings.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
+import { tensorFacts, tensorOperands } from "../tensor_places.js";
 import { descriptorFormats, memoryFacts } from "../descriptors.js";
 import { CopyView } from "./copy_view.js";
 import { DescriptorReader } from "./descriptor_reader.js";
@@ -14,6 +15,7 @@ import { Picker } from "./picker.js";
 import { SearchBox } from "./search_box.js";
 import { SparsityView } from "./sparsity_view.js";
 import { Store } from "./state.js";
+import { TensorView } from "./tensor_view.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("./state.js").State} State */
@@ -28,14 +30,16 @@ const store = new Store();
 const picker = new Picker(store);
 const search = new SearchBox((set) => {
   const described = set.bits ? { image: "", i: isDescribed(current()) ? store.state.i : describedExample() } : {};
-  store.set({ at: "", choose: "", middle: "", ...described, ...set });
+  store.set({ at: "", choose: "", middle: "", ...described, ...set, ...placeOf(set) });
 });
 const matrices = new MatricesView(store);
 const memory = memoryFacts && new MemoryView(store);
+const tensor = tensorFacts && new TensorView(store);
 /** @type {[string, string, {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void}][]} */
 const views = [
   ["matrices", "Matrices", matrices],
   ...(memory ? [/** @type {typeof views[number]} */ (["memory", "Shared memory", memory])] : []),
+  ...(tensor ? [/** @type {typeof views[number]} */ (["tensor", "Tensor memory", tensor])] : []),
   ...(database.patterns.length ? [/** @type {typeof views[number]} */ (["sparsity", "Sparsity", new SparsityView(store)])] : []),
   ...(descriptorFormats.length ? [/** @type {typeof views[number]} */ (["descriptors", "Descriptors", new DescriptorReader(store)])] : []),
   ["copy", "Copy as", new CopyView(store, () => matrices.board)],
@@ -72,6 +76,17 @@ function current() {
   if (named) return named;
   const [group] = instructionGroups();
   return instructionOf(group, group.numbers[0]);
+}
+
+/**
+ * Where an answer is shown: matrices in tensor memory, others in registers; and the operand of the element that it names.
+ * @param {Partial<State>} set
+ * @returns {Partial<State>}
+ */
+function placeOf({ i, v, at }) {
+  const [answer, view] = [i && instructionMeant(i), v ?? store.state.v];
+  if (!answer || !["matrices", "tensor"].includes(view)) return {};
+  return { v: tensorOperands(answer, null).size ? "tensor" : "matrices", ...(at ? { operand: at.split(":")[0] } : {}) };
 }
 
 /**
@@ -112,7 +127,7 @@ store.follow((state, changed) => {
 });
 
 /** For the console of the browser, and for tests: the drawing and what is shown. */
-/** @type {any} */ (globalThis).explorer = { board: matrices.board, memory: memory?.board, store };
+/** @type {any} */ (globalThis).explorer = { board: matrices.board, memory: memory?.board, tensor: tensor?.board, store };
 
 keyboard({
   store,
@@ -121,7 +136,7 @@ keyboard({
   step: (steps) => picker.step(current(), steps),
   theme: switchTheme,
   help,
-  board: matrices.board,
+  board: () => (store.state.v === "tensor" && tensor ? tensor : matrices).board,
 });
 
 /**
@@ -140,6 +155,10 @@ function headline(instruction) {
   ];
 }
 
+function redraw() {
+  for (const view of [matrices, memory, tensor]) if (view) view.board.draw();
+}
+
 function switchTheme() {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -149,8 +168,7 @@ function switchTheme() {
   } catch {
     // Pages from file:// may have no storage: the choice then lasts as long as the page.
   }
-  matrices.board.draw();
-  document.dispatchEvent(new Event("themechange"));
+  redraw();
 }
 
 try {
@@ -159,4 +177,4 @@ try {
 } catch {
   // As above.
 }
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => matrices.board.draw());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

@@ -1,12 +1,14 @@
 /** The matrices of an instruction, drawn as they multiply. */
 
 import { shortName } from "../source_texts.js";
+import { tensorOperands } from "../tensor_places.js";
 import { Board } from "./board.js";
-import { choice, fill, h, numberField, segments } from "./dom.js";
+import { choice, fill, h, numberField, segments, worded } from "./dom.js";
 import { elementDetails, elementSentence, laneDetails, observedNote } from "./inspector.js";
 import { colourOf, hueOf } from "./palette.js";
 import { lightsOf, sceneOf, WARP } from "./scene.js";
 import { chosenOf, chosenText } from "./state.js";
+import { zoomButtons } from "./zoom.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("./board.js").Spot} Spot */
@@ -16,8 +18,6 @@ import { chosenOf, chosenText } from "./state.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Store} Store */
-
-const ZOOM = 1.25;
 
 export class MatricesView {
   /** @param {Store} store */
@@ -54,7 +54,8 @@ export class MatricesView {
       this.scene = sceneOf(instruction, chosenOf(state.choose), state.middle);
       fill(this.tools, this.#toolbar(this.scene, state));
       const layouts = new Map(this.scene.panels.flatMap((panel) => (panel.table?.layout.observed ? [[panel.table.layout.observed, panel.table.layout]] : [])));
-      fill(this.notes, [...layouts.values()].map(observedNote), !this.scene.panels.length && h("p", {}, "This instruction has no matrices in registers."));
+      fill(this.notes, [...layouts.values()].map(observedNote), !this.scene.panels.length && h("p", {}, "This instruction has no matrices in registers."), tensorOperands(instruction, null).size > 0 && h("button", { type: "button", onclick: () => this.store.set({ v: "tensor" }) }, "Show tensor memory"));
+      this.details.hidden = !this.scene.panels.length;
       this.board.show(this.scene.panels.map((panel) => tableOf(panel, state.colour)), Number(state.zoom));
     }
     this.#shown(state);
@@ -69,25 +70,15 @@ export class MatricesView {
    */
   #toolbar(scene, state) {
     const chosen = chosenOf(state.choose);
-    const zoomed = (/** @type {number} */ factor) => this.store.set({ zoom: String(Math.min(60, Math.max(6, Math.round(this.board.size * factor)))) });
     const lanes = Math.max(WARP, ...scene.panels.map((panel) => panel.table?.threads ?? 0));
     const lane = state.at.startsWith("lane:") ? Number(state.at.slice(5)) : "";
     const colours = /** @type {[string, string][]} */ ([["lane", "Lane"], ["register", "Register"], ...(lanes > WARP ? [["warp", "Warp"]] : [])]);
     return [
       segments("Colour by", colours, state.colour, (colour) => this.store.set({ colour })),
       scene.accumulators.length > 1 && segments("Middle", scene.accumulators.map((name) => [name, name.toUpperCase()]), state.middle || scene.accumulators[0], (middle) => this.store.set({ middle })),
-      ...Object.entries(scene.choices).map(([axis, values]) => choice(axis.replace("_", " ").replace(/^./, (letter) => letter.toUpperCase()), values.map(String), String(chosen[axis] ?? values[0]), (value) => this.store.set({ choose: chosenText({ ...chosen, [axis]: Number(value) }) }))),
+      ...Object.entries(scene.choices).map(([axis, values]) => choice(worded(axis), values.map(String), String(chosen[axis] ?? values[0]), (value) => this.store.set({ choose: chosenText({ ...chosen, [axis]: Number(value) }) }))),
       numberField("Lane", lane, (value) => this.store.set({ at: value === undefined ? "" : `lane:${Math.min(Math.max(value, 0), lanes - 1)}` }), { min: 0, max: lanes - 1, placeholder: "any", class: "short" }),
-      h(
-        "div",
-        { class: "field", role: "group", "aria-label": "Zoom" },
-        h("span", {}, "Zoom"),
-        h("div", { class: "segments" }, [
-          h("button", { type: "button", "aria-label": "Smaller", onclick: () => zoomed(1 / ZOOM) }, "−"),
-          h("button", { type: "button", onclick: () => this.store.set({ zoom: "" }) }, "Fit"),
-          h("button", { type: "button", "aria-label": "Larger", onclick: () => zoomed(ZOOM) }, "+"),
-        ]),
-      ),
+      zoomButtons(this.store, this.board),
     ];
   }
 

@@ -2,7 +2,7 @@
 
 import { database } from "../database.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
-import { choice, fill, h } from "./dom.js";
+import { choice, fill, h, worded } from "./dom.js";
 import { targetText } from "./target_names.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
@@ -143,5 +143,5 @@ function nearest(numbers, wanted) {
 
 /** @param {string} title */
 function shortTitle(title) {
-  return title.replace(/^element type of (?:the )?/, "type of ").replace(/^./, (letter) => letter.toUpperCase());
+  return worded(title.replace(/^element type of (?:the )?/, "type of "));
 }

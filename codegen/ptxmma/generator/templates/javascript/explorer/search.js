@@ -1,6 +1,7 @@
 /** One box that understands opcodes, PTX lines, asm strings, names of wrappers, CuTe atoms, targets, and words. */
 
 import { database } from "../database.js";
+import { instructionSets } from "../instruction_sets.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { instructionMeant } from "../spellings.js";
 import { targetText, targetsIn } from "./target_names.js";
@@ -103,7 +104,7 @@ function atomTokens(text) {
  * @returns {Instruction | undefined}
  */
 function byIdentifier(word) {
-  const entry = database.instructions.filter((each) => word.startsWith(`${each.stem}_`) || word === each.stem);
+  const entry = instructionSets.filter((each) => word.startsWith(`${each.stem}_`) || word === each.stem);
   for (const { group } of entry.length ? entries() : []) {
     if (!entry.includes(group.entry)) continue;
     for (const number of group.numbers) {

@@ -3,7 +3,7 @@
 /**
  * @typedef {object} State
  * @property {string} i canonical spelling of the instruction
- * @property {string} v view: matrices, memory, sparsity, descriptors, copy
+ * @property {string} v view: matrices, memory, tensor, sparsity, descriptors, copy
  * @property {string} target only instructions that it accepts; empty: any
  * @property {string} at what is selected: `a:9,3`, or `lane:5`
  * @property {string} colour lane, register, warp
@@ -18,13 +18,16 @@
  * @property {string} row of values to compress, with blanks between
  * @property {string} word of metadata: `0x…`
  * @property {string} lane whose word that is
- * @property {string} operand to copy
+ * @property {string} operand to copy, or in tensor memory
+ * @property {string} product what a descriptor chooses: `m:128,n:64,dtype:f32,atype:bf16,btype:bf16`
+ * @property {string} base of an operand in tensor memory: its column, and its lane where that is not 0: `64,16`
+ * @property {string} load of it: canonical spelling
  * @property {string} as format to copy
  */
 
 /** @type {State} */
 const EMPTY = {
-  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx",
+  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx", product: "", base: "", load: "",
 };
 
 /** Changes of these are steps that the browser's back button undoes. */
@@ -88,12 +91,21 @@ export class Store {
 }
 
 /**
+ * `m:128,dtype:f32` as texts by name.
+ * @param {string} text
+ * @returns {Record<string, string>}
+ */
+export function textsOf(text) {
+  return Object.fromEntries(text.split(",").filter(Boolean).map((part) => [part.split(":")[0], part.split(":")[1] ?? ""]));
+}
+
+/**
  * `selector:1,matrix:2` as numbers by name.
  * @param {string} text
  * @returns {Record<string, number>}
  */
 export function chosenOf(text) {
-  return Object.fromEntries(text.split(",").filter(Boolean).map((part) => [part.split(":")[0], Number(part.split(":")[1])]));
+  return Object.fromEntries(Object.entries(textsOf(text)).map(([name, value]) => [name, Number(value)]));
 }
 
 /**

@@ -37,6 +37,14 @@ const TINY = 10;
 const LABELS = 22;
 
 /**
+ * Pixels that the names of rows need.
+ * @param {Table} table
+ */
+function sideOf(table) {
+  return Math.max(22, table.rowName(table.rows - 1).length * 7 + 8);
+}
+
+/**
  * Where each table lies, for cells of a height and a width.
  * @param {Table[]} tables
  * @param {number} size
@@ -44,8 +52,7 @@ const LABELS = 22;
  * @returns {{placed: Placed[], width: number, height: number, side: number}}
  */
 export function laidOut(tables, size, across) {
-  const longest = Math.max(1, ...tables.map((table) => table.rowName(table.rows - 1).length));
-  const side = Math.max(22, longest * 7 + 8);
+  const side = Math.max(...tables.map(sideOf));
   /** @type {Map<number, number>} */
   const widths = new Map();
   /** @type {Map<number, number>} */
@@ -87,15 +94,16 @@ export function drawTable(pen, { table, x, y }, size, across, colours, lights, a
   const wide = across * table.wide;
   const first = { row: Math.max(0, Math.floor((sight.top - y) / size)), col: Math.max(0, Math.floor((sight.left - x) / wide)) };
   const last = { row: Math.min(table.rows, Math.ceil((sight.bottom - y) / size)), col: Math.min(table.cols, Math.ceil((sight.right - x) / wide)) };
-  pen.text(x, y - EDGE - 10, table.title, 13, colours.ink, { bold: true, anchor: "start" });
-  const room = table.cols * wide - table.title.length * 8 - 10;
-  if (table.note && table.note.length * 6 <= room) pen.text(x + table.title.length * 8 + 10, y - EDGE - 10, table.note, 11, colours.faint, { anchor: "start" });
+  const side = sideOf(table);
+  // Titles and names stay in sight where the table is scrolled.
+  const [left, above] = [Math.max(x, sight.left + side), Math.max(y, sight.top + EDGE)];
+  pen.text(left, y - EDGE - 10, table.title, 13, colours.ink, { bold: true, anchor: "start" });
+  const room = x + table.cols * wide - left - table.title.length * 8 - 10;
+  if (table.note && table.note.length * 6 <= room) pen.text(left + table.title.length * 8 + 10, y - EDGE - 10, table.note, 11, colours.faint, { anchor: "start" });
   const nameSize = Math.min(11, Math.max(8, size * 0.55));
   const everyRow = Math.max(1, Math.ceil(11 / size));
   const longest = table.colName(table.cols - 1).length;
   const everyCol = Math.max(1, 2 ** Math.ceil(Math.log2((longest * 6 + 3) / wide)));
-  for (let row = first.row; row < last.row; row += 1) if (row % everyRow === 0) pen.text(x - 5, y + (row + 0.5) * size, table.rowName(row), nameSize, colours.faint, { anchor: "end" });
-  for (let col = first.col; col < last.col; col += 1) if (col % everyCol === 0) pen.text(x + (col + 0.5) * wide, y - 8, table.colName(col), nameSize, colours.faint);
   /** @type {[number, number][]} */
   const pointed = [];
   /** @type {(() => void)[]} labels over several cells, which are drawn first */
@@ -128,5 +136,9 @@ export function drawTable(pen, { table, x, y }, size, across, colours, lights, a
     }
   }
   for (const label of shared) label();
+  if (left > x) pen.box(sight.left, above, side, Math.max(0, y + table.rows * size - above), colours.paper);
+  if (above > y && y + table.rows * size > above) pen.box(left - side, sight.top, x + table.cols * wide - left + side, EDGE, colours.paper);
+  for (let row = first.row; row < last.row; row += 1) if (row % everyRow === 0 && y + row * size >= above) pen.text(left - 5, y + (row + 0.5) * size, table.rowName(row), nameSize, colours.faint, { anchor: "end" });
+  if (y + table.rows * size > above) for (let col = first.col; col < last.col; col += 1) if (col % everyCol === 0 && x + col * wide >= left) pen.text(x + (col + 0.5) * wide, above - 8, table.colName(col), nameSize, colours.faint);
   for (const [row, col] of pointed) pen.frame(x + col * wide + 0.5, y + row * size + 0.5, wide - 2, size - 2, colours.accent, size >= 14 ? 2 : 1);
 }

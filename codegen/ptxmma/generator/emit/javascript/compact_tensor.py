@@ -1,0 +1,69 @@
+"""Tensor memory and the products of ``tcgen05.mma`` as JavaScript reads them: formulas and conditions are texts."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ptxmma.generator.emit.javascript.interned import table, without_empty
+from ptxmma.generator.emit.javascript.short_texts import condition
+from ptxmma.model import Spec, TensorLayout, TensorMemory, TensorProducts, formula
+
+_PACKED = "bits"
+
+
+def tables(spec: Spec) -> dict[str, Any]:
+    """Tensor memory, the rules of products, and the containers of narrow elements; nothing where the spec has no tensor memory."""
+    if spec.tensor_memory is None:
+        return {}
+    containers = [
+        {"elements": each.elements, "bits": each.bits} | without_empty(when=condition(each.when)) for each in spec.types.containers
+    ]
+    rules = {} if spec.tensor_products is None else {"products": _products(spec.tensor_products)}
+    return {"tensor": _memory(spec.tensor_memory), "containers": containers, **rules}
+
+
+def _memory(memory: TensorMemory) -> dict[str, Any]:
+    return {
+        "lanes": memory.lanes,
+        "cell": memory.cell,
+        "columns": max(row.columns for row in memory.columns),
+        "partition": memory.partition,
+        "address": memory.address,
+        "layouts": table([_layout(layout) for layout in memory.layouts]),
+    }
+
+
+def _layout(layout: TensorLayout) -> dict[str, Any]:
+    """A layout; its formulas are texts, which JavaScript evaluates.
+
+    Raises:
+        ValueError: a formula has an operator that ``formulas.js`` does not know.
+    """
+    unit = layout.unit if layout.unit != _PACKED else ""
+    for text in (*layout.axes.values(), *layout.at.values(), *layout.back.values(), unit or "0"):
+        if any(isinstance(node, (ast.BoolOp, ast.Compare, ast.Not)) for node in ast.walk(formula.parse(text))):
+            raise ValueError(f"{layout.name}: {text!r} compares; formulas of tensor memory in JavaScript are arithmetic alone")
+    selections = [{"name": each.name, "values": each.values} | without_empty(when=condition(each.when)) for each in layout.selections]
+    return {"name": layout.name, "title": layout.title, "operand": layout.operand, "of": condition(layout.of)} | without_empty(
+        matrix=layout.matrix,
+        unit=unit,
+        axes=layout.axes,
+        apart=layout.apart,
+        selections=selections,
+        at=layout.at,
+        back=layout.back,
+        align=layout.align if layout.align != (0,) else (),
+        source=layout.source,
+    )
+
+
+def _products(rules: TensorProducts) -> dict[str, Any]:
+    return without_empty(
+        types=[{"of": condition(row.of), "dtype": row.dtype, "atype": row.atype, "btype": row.btype} for row in rules.types],
+        depths=[{"of": condition(row.of), "k": row.k} | without_empty(targets=row.targets) for row in rules.depths],
+        shapes=[{"of": condition(row.of), "m": row.m, "n": [(span.first, span.last, span.step) for span in row.n]} for row in rules.shapes],
+        scales=[
+            {"of": condition(row.of), "stype": row.stype, "block": row.block} | without_empty(targets=row.targets) for row in rules.scales
+        ],
+    )

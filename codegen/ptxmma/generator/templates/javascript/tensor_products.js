@@ -1,0 +1,71 @@
+/** What the instruction descriptor of a product in tensor memory may choose, as `ptxmma.catalog.product_rules` says it. */
+
+import { database } from "./database.js";
+import { factsOf } from "./instructions.js";
+import { holds } from "./short_texts.js";
+
+/** @typedef {import("./index.d.ts").Instruction} Instruction */
+/** @typedef {import("./index.d.ts").TensorProduct} TensorProduct */
+/** @typedef {Record<string, string | number>} Facts */
+
+/** The operation of the instructions whose shape a descriptor says. */
+const OPERATION_OF_PRODUCTS = "tensor-multiply";
+
+/**
+ * The product of an opcode that has the given values where they are legal, and the usual ones elsewhere; null where the opcode says all itself.
+ * The values are chosen in this order: types of D, A and B, the depth K, M, N, the type of scale factors. What is legal depends on those before.
+ * @param {Instruction} instruction
+ * @param {Record<string, string | number>} given
+ * @returns {TensorProduct | null}
+ */
+export function tensorProduct(instruction, given = {}) {
+  const rules = database.products;
+  /** @type {Facts} */
+  const facts = factsOf(instruction);
+  const fitting = (/** @type {{of: string}[] | undefined} */ rows) => (rows ?? []).filter((row) => holds(row.of, facts));
+  let types = /** @type {NonNullable<typeof rules>["types"]} */ (fitting(rules?.types));
+  if (!rules || !types.length || instruction.operation !== OPERATION_OF_PRODUCTS) return null;
+  /** @type {TensorProduct} */
+  const product = { values: {}, legal: {}, block: 0, targets: [] };
+  const choose = (/** @type {string} */ name, /** @type {(string | number)[]} */ legal, /** @type {string | number} */ usual) => {
+    product.legal[name] = legal;
+    product.values[name] = facts[name] = legal.find((value) => String(value) === String(given[name] ?? "")) ?? usual;
+  };
+  for (const name of /** @type {const} */ (["dtype", "atype", "btype"])) {
+    const legal = [...new Set(types.flatMap((row) => row[name]))];
+    choose(name, legal, legal.reduce((one, other) => (database.types[other].bits > database.types[one].bits ? other : one)));
+    types = types.filter((row) => row[name].includes(String(facts[name])));
+  }
+  const depths = /** @type {typeof rules.depths} */ (fitting(rules.depths));
+  choose("k", depths.map((row) => row.k), depths[0]?.k);
+  const shapes = /** @type {typeof rules.shapes} */ (fitting(rules.shapes));
+  const sizes = [...new Set(shapes.flatMap((row) => row.m))].sort((one, other) => one - other);
+  choose("m", sizes, nearestTo(sizes, 128));
+  const columns = numbersOfProducts(shapes.filter((row) => row.m.includes(Number(facts.m))));
+  choose("n", columns, nearestTo(columns, 64));
+  const scales = /** @type {NonNullable<typeof rules.scales>} */ (fitting(rules.scales));
+  if (scales.length) choose("stype", [...new Set(scales.flatMap((row) => row.stype))], scales[0].stype[0]);
+  const scale = scales.find((row) => row.stype.includes(String(facts.stype)));
+  product.block = scale?.block ?? 0;
+  product.targets = [depths.find((row) => row.k === facts.k)?.targets ?? [], scale?.targets ?? []].filter((targets) => targets.length);
+  return product;
+}
+
+/**
+ * The values of N that some rules list, each once.
+ * @param {{n: [first: number, last: number, step: number][]}[]} rows
+ * @returns {number[]}
+ */
+function numbersOfProducts(rows) {
+  const listed = rows.flatMap((row) => row.n.flatMap(([first, last, step]) => Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, index) => first + index * step)));
+  return [...new Set(listed)].sort((one, other) => one - other);
+}
+
+/**
+ * @param {number[]} numbers
+ * @param {number} aim
+ * @returns {number}
+ */
+function nearestTo(numbers, aim) {
+  return numbers.reduce((one, other) => (Math.abs(other - aim) < Math.abs(one - aim) ? other : one), numbers[0]);
+}
