@@ -10,7 +10,7 @@
 # make bench       measure
 # make bench-gpu   time the example kernels against the libraries that are here: needs a Hopper GPU, the CUDA toolkit, PyTorch, CUTLASS=DIR
 # make assemblers  fetch the pinned ptxas releases into .cache/assemblers
-# make evidence    ask every witness that is here and record the answers; REFERENCE=DIR: the manual's text too
+# make evidence    ask every witness that is here and record the answers; REFERENCE=DIR: the manual's text too, TVM=DIR and CCCL=DIR: checkouts
 # make corpus      compare the checker with ptxas on PTX of other projects
 # make fuzz        ten minutes of hostile input for the checker
 # Each target installs what it needs, and nothing else, in .venv first: with uv where it is here, else with pip.
@@ -74,6 +74,10 @@ assemblers: .venv/.proof
 evidence: .venv/.all assemblers
 	-$(PROOF) assembler --record $(EVIDENCE)/assembler.jsonl
 	-$(PROOF) peers --record $(EVIDENCE)/peers.jsonl --layouts codegen/ptxmma_proof/recorded
+	$(INSTALL) --group tensor-peers --group corpus
+	-$(PROOF) descriptors --record $(EVIDENCE)/descriptors.jsonl
+	-$(if $(TVM),$(PROOF) tensor-memory $(TVM) --record $(EVIDENCE)/tensor_memory.jsonl)
+	-$(if $(CCCL),$(PROOF) forms $(CCCL) --record $(EVIDENCE)/forms.jsonl)
 	-$(if $(REFERENCE),$(PROOF) reference $(REFERENCE) --record $(EVIDENCE)/reference.jsonl)
 	@if nvidia-smi > /dev/null 2>&1; then $(PROOF) silicon --record $(EVIDENCE)/silicon.jsonl; else echo "no GPU here"; fi
 	$(PROOF) mutate --record $(EVIDENCE)/mutation.jsonl
