@@ -26,8 +26,8 @@ from test_check_sources import Sources
 
 
 def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> None:
-    """Few are not: lists that the manual does not have, instructions that assemblers take but make no code of, or that of another one, and
-    spellings that are not ours.
+    """Few are not: lists that the manual does not have, instructions that assemblers take but make no code of, or that of another one,
+    spellings that are not ours, and a version that one release misjudges.
     """
     checker = Checker(follow=False)
     left = []
@@ -58,7 +58,9 @@ def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> No
         ),
     }
     with_input_scale = {f"tcgen05.mma{sp}.cta_group::1.kind::{kind}" for sp in ("", ".sp") for kind in ("f16", "i8", "ti16")}
-    assert set(left) == without_code | of_one_matrix | others | restricted | with_input_scale
+    # CUDA 12.9, the last release that knows sm_101a, wants a later version of PTX; no rule of an erratum speaks of versions.
+    later = {f"tcgen05.mma{sp}.cta_group::1.kind::mxf8f6f4.block_scale" for sp in ("", ".sp")}
+    assert set(left) == without_code | of_one_matrix | others | restricted | with_input_scale | later
     assert check(".version 9.4\n.target sm_90a\n" + "".join(f"{text};\n" for text in sorted(others))).findings == ()
 
 
