@@ -37,6 +37,29 @@ def test_what_lies_in_a_cell() -> None:
     assert answer == {"row": 37, "col": 200, "lane": 69, "column": 200, "bit": 0, "cta": 0}
 
 
+_WHOLE = ("--m", "128", *_HALF[2:])
+_SPARSE = "tcgen05.mma.sp.cta_group::1.kind::f16"
+
+
+@pytest.mark.parametrize(
+    ("opcode", "operand", "selections", "cell"),
+    [
+        (_OPCODE, "a-tmem", {}, (37, 2, 16)),
+        (_OPCODE, "a-tmem", {}, (37, 2, 15)),
+        (_OPCODE, "d-tmem", {}, (37, 2, 5)),
+        (_SPARSE, "sp-meta-tmem", {"selector": 1}, (77, 1, 22)),
+    ],
+)
+def test_the_bit_of_a_cell_chooses_what_lies_there(opcode: str, operand: str, selections: dict[str, int], cell: tuple[int, ...]) -> None:
+    placed = ptxmma.instruction(opcode, m=128, n=256, dtype="f32", atype="bf16", btype="bf16").operand(operand)
+    assert isinstance(placed, ptxmma.TensorOperand)
+    place = dict(zip(("lane", "column", "bit"), cell, strict=True))
+    given = [word for name, value in {**place, **selections}.items() for word in (f"--{name}", str(value))]
+    (answer,) = json.loads(ask("layout", opcode, *_WHOLE, "--operand", operand, *given, "--json"))
+    axes = dict(zip(placed.sizes, placed.coords(*cell, **selections), strict=True))
+    assert answer == {**axes, **place, "cta": 0}
+
+
 def test_places_and_cells_of_an_operand_at_an_address() -> None:
     (answer,) = json.loads(layout("--row", "37", "--col", "200", "--base", "0x100040", "--json"))
     assert answer == {"row": 37, "col": 200, "cta": 0, "lane": 85, "column": 264, "bit": 0, "address": "0x550108"}
@@ -107,6 +130,8 @@ def test_show_counts_and_names_types() -> None:
         (("--row", "3", "--col", "0", "--chunk", "1"), "has no --chunk; its axes: --row 0..63, --col 0..255"),
         (("--lane", "128", "--column", "0"), "lane"),
         (("--lane", "3"), "--lane needs --column"),
+        (("--lane", "3", "--column", "0", "--bit", "32"), "--bit 32 is outside 0..31"),
+        (("--row", "3", "--col", "0", "--bit", "4"), "--bit needs --lane and --column"),
         (("--lane", "16", "--column", "0"), "nothing of D of M = 64 without .ws: 16 rows in each 32 lanes lies at"),
     ],
 )

@@ -36,7 +36,7 @@ _AXES = {
     "block": "With --row or --col, a scale factor.",
     "matrix copy computation": "One of several tables; the first by default.",
     "selector byte-id thread-id scale-id": "What the instruction or its descriptor selects; the first legal value by default.",
-    "column cta": "With --lane, a cell of tensor memory; --bit names what lies above its lowest bit.",
+    "column cta": "With --lane, a cell of tensor memory; --bit, 0 by default, names one of its bits.",
     "base": "The address of an operand in tensor memory: lanes and columns are then those of the memory.",
 }
 
@@ -53,7 +53,9 @@ _AXES = {
 @click.option("--lane", type=int, help="Only what this thread holds: of all operands, unless --operand names one.")
 @click.option("--register", type=int, help="Only what is in this register of the operand.")
 @click.option("--element", type=int, help="Only this element of each thread, counted through its registers; for scale factors the byte.")
-@click.option("--bit", type=int, help="For metadata: what this bit of the thread's register describes.")
+@click.option(
+    "--bit", type=int, help="For metadata: what this bit of the thread's register describes; with --column, of the cell of tensor memory."
+)
 @click.option("--by-lane", is_flag=True, help="A row for each thread, with the places of the elements that it holds.")
 @click.option("--transpose", is_flag=True, help="Swap rows and columns.")
 @click.option("--bits", is_flag=True, help="Name the bits: a1[31:16] is the upper half of the second register of A.")
@@ -112,7 +114,7 @@ def command(
         tensor_registers.show(instruction, meant, find(through, database), numbers, form)
         return
     if meant is not None:
-        tensor_layout.show(instruction, meant, lane, numbers, form)
+        tensor_layout.show(instruction, meant, lane, bit, numbers, form)
         return
     known = names(instruction)
     if operand is None and not known and tensor:

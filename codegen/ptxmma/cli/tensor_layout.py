@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: Addresses of tensor memory have a lane of 0..127 above 16 bits of the column.
 BASES = range(128 << 16)
-#: What names a place beside the lane, which is an option of its own.
-_PLACE = ("column", "bit", "cta")
 
 
 def operands(instruction: Instruction) -> dict[str, TensorOperand]:
@@ -43,7 +41,7 @@ def named(instruction: Instruction, name: str) -> TensorOperand | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def show(instruction: Instruction, operand: TensorOperand, lane: int | None, numbers: Given, form: str) -> None:
+def show(instruction: Instruction, operand: TensorOperand, lane: int | None, bit: int | None, numbers: Given, form: str) -> None:
     """Print one place where the options name one, and otherwise the whole operand."""
     placed = operand.tensor
     if placed is None:
@@ -53,8 +51,10 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, num
     subject = f"{operand.name} of {instruction.canonical}"
     base = _start(placed, numbers, subject)
     if lane is not None:
-        _show_place(placed, lane, numbers, subject, base, form)
+        _show_place(placed, lane, bit, numbers, subject, base, form)
         return
+    if bit is not None:
+        raise click.UsageError(f"--bit needs --lane and --column: a cell of {subject}")
     legal: dict[str, Sequence[int]] = {axis: range(size) for axis, size in placed.sizes.items()}
     given = numbers_of(numbers, {**legal, **placed.selections}, subject, _next_steps(placed))
     if not given.keys() & set(placed.coordinates):
@@ -94,28 +94,29 @@ def _next_steps(placed: TensorPlaces) -> dict[str, str]:
     return hints
 
 
-def _show_place(placed: TensorPlaces, lane: int, numbers: Given, subject: str, base: Place | None, form: str) -> None:
+def _show_place(placed: TensorPlaces, lane: int, bit: int | None, numbers: Given, subject: str, base: Place | None, form: str) -> None:
     """What lies in a cell, counted from the address of the operand or, where it is known, of the memory."""
     from ptxmma.cli.matrices import within
 
     memory = placed.memory
+    low = bit or 0
     within("lane", lane, memory.lanes)
+    within("bit", low, memory.cell)
     limits: dict[str, Sequence[int]] = {
         "column": range(max(row.columns for row in memory.columns)),
-        "bit": range(memory.cell),
         "cta": range(placed.numbers["ctas"]),
     }
     given = numbers_of(numbers, {**limits, **placed.selections}, subject)
     if "column" not in given:
         raise click.UsageError(f"--lane needs --column: a cell of {subject}")
     selected = {name: value for name, value in given.items() if name in placed.selections}
-    place = {name: given.get(name, 0) for name in _PLACE}
+    cell = {"lane": lane, "column": given["column"], "bit": low, "cta": given.get("cta", 0)}
     try:
         first_lane, first_column = (0, 0) if base is None else (base.lane, base.column)
-        axes = placed.coords(lane - first_lane, place["column"] - first_column, place["bit"], place["cta"], **selected)
+        axes = placed.coords(lane - first_lane, cell["column"] - first_column, low, cell["cta"], **selected)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    draw(Table([*placed.sizes, "lane", *place], [[*axes, lane, *place.values()]]), form)
+    draw(Table([*placed.sizes, *cell], [[*axes, *cell.values()]]), form)
 
 
 def _show_blocks(placed: TensorPlaces, given: Mapping[str, int], form: str) -> None:
