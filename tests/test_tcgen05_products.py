@@ -217,6 +217,23 @@ def test_a_kernel_takes_its_descriptors_from_the_types(nvcc: str, catalog: Catal
     assert done.returncode == 0, done.stderr
 
 
+def test_a_tile_of_a_pair_has_the_part_of_one_cta(tmp_path: Path) -> None:
+    """Half of the rows of A and half of the columns of B; rows of D that are not constants compile."""
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    source = tmp_path / "pair.cpp"
+    source.write_text(
+        "#include <ptxmma/cuda/tcgen05_product.cuh>\nnamespace ptxmma {\n"
+        "using P = tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16, PTXMMA_TCGEN05_CTA_GROUP_2>;\n"
+        'static_assert(P::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_32B, 64, 16>::steps == 1, "");\n'
+        'static_assert(P::b_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_32B, 128, 16>::steps == 1, "");\n'
+        "uint32_t lane(uint32_t row) { return P::d(row, 0).lane; }\n}\n",
+        encoding="utf-8",
+    )
+    run(compiler, "-std=c++14", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "pair.o")
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -224,6 +241,12 @@ def test_a_kernel_takes_its_descriptors_from_the_types(nvcc: str, catalog: Catal
         ("P<shape<128, 256>>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>::bytes", "does not read such an A"),
         ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e2m1, e2m1>::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, "
          "256>::bytes", "does not read such an A"),
+        ("Half::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 32, 64>::bytes", "fewer rows than the product reads"),
+        ("Half::b_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 112, 64>::bytes", "fewer columns than the product reads"),
+        ("Half::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_NONE, 64, 8>::bytes", "less deep than the product"),
+        ("Half::b_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_NONE, 128, 8>::bytes", "less deep than the product"),
+        ("std::integral_constant<unsigned, Half::d(128, 0).lane>::value", "row_or_column_outside_of_d"),
+        ("std::integral_constant<unsigned, Half::d(0, 256).lane>::value", "row_or_column_outside_of_d"),
     ],
 )  # fmt: skip
 def test_products_and_tiles_that_do_not_exist(wrong: str, message: str, tmp_path: Path) -> None:
@@ -232,7 +255,9 @@ def test_products_and_tiles_that_do_not_exist(wrong: str, message: str, tmp_path
         pytest.skip("no C++ compiler")
     source = tmp_path / "wrong.cpp"
     source.write_text(
-        "#include <ptxmma/cuda/tcgen05_product.cuh>\nnamespace ptxmma {\ntemplate <class Shape>\n"
+        "#include <type_traits>\n#include <ptxmma/cuda/tcgen05_product.cuh>\nnamespace ptxmma {\n"
+        "using Half = tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16, PTXMMA_TCGEN05_CTA_GROUP_2>;\n"
+        "template <class Shape>\n"
         f"using P = tcgen05_mma<Shape, PTXMMA_TCGEN05_KIND_TF32, f32, tf32, tf32>;\nunsigned wrong() {{ return {wrong}; }}\n}}\n",
         encoding="utf-8",
     )

@@ -4,7 +4,7 @@
  * @file
  * Products of tcgen05.mma: which shapes and types there are, their instruction descriptors, and where D lies.
  *
- * C++ has the same as a type: ptxmma::tcgen05_mma of <ptxmma/cuda/tcgen05_p.cuh>.
+ * C++ has the same as a type: ptxmma::tcgen05_mma of <ptxmma/cuda/tcgen05_product.cuh>.
  * Sources are sections of PTX ISA 9.1.
  */
 #ifndef PTXMMA_TCGEN05_PRODUCTS_H
@@ -250,7 +250,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(
   return 0;
 }
 
-/** Where D[row][col] of a product lies. */
+/** Where D[row][col] of a product lies. Arguments out of range give results without meaning. */
 PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_place ptxmma_tcgen05_product_d(ptxmma_tcgen05_product p, uint32_t row, uint32_t col) {
   if (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.m == 256) { /* layout_a: D of M = 256 in a pair: each CTA has half of the rows */
     const ptxmma_tcgen05_place place = {ptxmma_tensor_layout_a_cta(row, col), ptxmma_tensor_layout_a_lane(row, col), ptxmma_tensor_layout_a_column(row, col)};

@@ -67,6 +67,12 @@ PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_product with_depth(ptxmma_tcgen05_product pro
   return product;
 }
 
+// Not constexpr, so that a constant expression that calls it does not compile.
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+inline void row_or_column_outside_of_d() {}
+
 }  // namespace detail
 
 // A product by its opcode; the names below are shorter.
@@ -84,15 +90,20 @@ struct tcgen05_product {
 
   static constexpr uint32_t m = value().m, n = value().n, k = value().k;
   static constexpr uint32_t a_depth = ptxmma_tcgen05_product_a_depth(value());      // elements of A along k that an instruction reads
+  static constexpr uint32_t ctas = CtaGroup == PTXMMA_TCGEN05_CTA_GROUP_2 ? 2 : 1;  // each has its part of the rows of A and the columns of B
   static constexpr uint32_t d_columns = ptxmma_tcgen05_product_d_columns(value());  // of tensor memory
 
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
   struct a_tile : tcgen05_tile<A, majorness, swizzle, extent, depth, a_depth> {
     static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<A>::value), "ptxmma: the product does not read such an A");
+    static_assert(extent >= m / ctas, "ptxmma: the tile has fewer rows than the product reads: at least M, or M / 2 in each CTA of a pair");
+    static_assert(depth >= a_depth, "ptxmma: the tile is less deep than the product: at least K, or K / 2 of a sparse A");
   };
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
   struct b_tile : tcgen05_tile<B, majorness, swizzle, extent, depth, k> {
     static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<B>::value), "ptxmma: the product does not read such a B");
+    static_assert(extent >= n / ctas, "ptxmma: the tile has fewer columns than the product reads: at least N, or N / 2 in each CTA of a pair");
+    static_assert(depth >= k, "ptxmma: the tile is less deep than the product: at least K");
   };
 
   // The instruction descriptor for matrices of these majornesses; with IDs of scale factors where the product has them.
@@ -108,8 +119,12 @@ struct tcgen05_product {
     return instruction<major_a, major_b>(scale_a_id, scale_b_id);
   }
 
-  // Where D[row][col] lies, counted from the address of D.
-  PTXMMA_MEMBER ptxmma_tcgen05_place d(uint32_t row, uint32_t col) { return ptxmma_tcgen05_product_d(value(), row, col); }
+  // Where D[row][col] lies, counted from the address of D.  A row or column out of range does not compile in a constant expression; at run
+  // time it gives a place without meaning.
+  PTXMMA_MEMBER ptxmma_tcgen05_place d(uint32_t row, uint32_t col) {
+    if (row >= m || col >= n) detail::row_or_column_outside_of_d();
+    return ptxmma_tcgen05_product_d(value(), row, col);
+  }
 };
 
 // tcgen05.mma: shape<m, n> or shape<m, n, k>, the kind, types of D, A, B, and what else the opcode says.
