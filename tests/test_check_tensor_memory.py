@@ -44,9 +44,33 @@ def test_a_kernel_is_judged_as_a_whole() -> None:
 def test_a_load_that_nothing_follows_needs_no_wait() -> None:
     """Reading its registers waits for them."""
     store = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r2};"
-    for later, severity in (("", "note"), (_FREE, "note"), (store, "warning")):
+    shift, copy = "tcgen05.shift.cta_group::1.down [%r0];", "tcgen05.cp.cta_group::1.128x256b [%r0], %rd0;"
+    alone = "reading a loaded register waits for that register alone"
+    for later, severity, reason in (
+        ("", "note", alone),
+        (_FREE, "note", alone),
+        ("st.global.b32 [%rd0], %r2;", "note", alone),
+        (store, "warning", "tcgen05.st of line 7 may change the cells before they are read"),
+        (shift, "warning", "tcgen05.shift of line 7 may change the cells before they are read"),
+        (copy, "warning", "tcgen05.cp of line 7 may change the cells before they are read"),
+        (_F16, "warning", "tcgen05.mma of line 7 may change the cells before they are read"),
+    ):
         (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{_LOAD}\n{later}\nret;\n}}\n")
         assert (finding.rule, finding.severity) == ("unwaited-tensor-load", severity)
+        assert finding.message == f"the kernel has no tcgen05.wait::ld: {reason} (PTX ISA 9.7.16.6.2.1.2)"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("st.shared.b32 [%r3], %r4;", "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"),
+        (_COMMIT,),
+        ("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r2};",),
+    ],
+)
+def test_other_steps_are_not_missed(lines: tuple[str, ...]) -> None:
+    """Neither the proxy fence, nor the commit, nor waits for it or for stores: docs/check.rst says so."""
+    assert not rules(*lines)
 
 
 def test_only_a_load_behind_a_wait_for_a_commit_needs_the_fence() -> None:
@@ -58,7 +82,8 @@ def test_only_a_load_behind_a_wait_for_a_commit_needs_the_fence() -> None:
 
 def test_groups_are_those_of_one_kernel() -> None:
     pair = _COMMIT.replace("cta_group::1", "cta_group::2")
-    assert rules(_COMMIT, pair, pair) == ["mixed-cta-groups"]
+    (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{_COMMIT}\n{pair}\n{pair}\nret;\n}}\n")
+    assert (finding.rule, finding.severity, finding.line) == ("mixed-cta-groups", "error", 7)
     assert not rules(_COMMIT, _COMMIT)
     first, second = (_HEAD.format("9.4", "sm_100a") + line + "\nret;\n}\n" for line in (_COMMIT, pair))
     assert not check(first + second[second.index(".visible") :].replace("kernel", "other")).findings

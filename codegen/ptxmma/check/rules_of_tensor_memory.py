@@ -47,8 +47,9 @@ RULES: Mapping[str, Rule] = {
     ),
     "mixed-cta-groups": Rule(
         "All tcgen05 instructions of a kernel have the same .cta_group.",
-        "The manual demands it, and assemblers do not check it. tcgen05.commit.cta_group::1 does not track operations of .cta_group::2, so "
-        "that its mbarrier says nothing of them.",
+        "From CUDA 13.0 on, ptxas refuses such a kernel, whatever its .version; 12.8 and 12.9 accept it, and its behaviour is undefined: "
+        "tcgen05.commit.cta_group::1 does not track operations of .cta_group::2, so that its mbarrier says nothing of them. The first "
+        "instruction that differs is reported.",
         "Write the .cta_group of the kernel's tcgen05.alloc everywhere.",
         _kernel(_MMA, _COMMIT.replace("cta_group::1", "cta_group::2")),
         _kernel(_MMA, _COMMIT),
@@ -69,8 +70,10 @@ RULES: Mapping[str, Rule] = {
     ),
     "unwaited-tensor-load": Rule(
         "A kernel waits for its loads from tensor memory.",
-        "tcgen05.ld is asynchronous. Reading a loaded register waits for that register alone. A product or a store behind it may change "
-        "the cells before the load has read them. Where neither follows the loads, the finding is a note.",
+        "tcgen05.ld is asynchronous. Reading a loaded register waits for that register alone, though the manual does not promise "
+        "it. A tcgen05 product, copy, shift or store behind the load may change the cells before the load has read them. If one follows "
+        "in the text of the kernel, the finding is a warning, otherwise a note. st.global and other uses of the registers, and "
+        "tcgen05.dealloc, make no difference.",
         "Write tcgen05.wait::ld.sync.aligned behind the last load, before the registers are used.",
         _kernel(_LOAD, _MMA),
         _kernel(_LOAD, _WAIT, _MMA),

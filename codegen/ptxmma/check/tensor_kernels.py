@@ -69,8 +69,14 @@ class TensorKernels:
         later = (
             [] if loaded is None else [each for each in statements if each.start > loaded.start and each.opcode.startswith(self._others)]
         )
-        severity: Severity = "warning" if later else "note"
-        yield from self._lacking(_WAIT, loaded, text, "unwaited-tensor-load", "nothing says when its loads are complete", severity)
+        reason = "reading a loaded register waits for that register alone"
+        if later:
+            line, by = (
+                function.position(later[0].start)[0],
+                next(name for name in self._others if later[0].opcode.startswith(name)).decode(),
+            )
+            reason = f"{by} of line {line} may change the cells before they are read"
+        yield from self._lacking(_WAIT, loaded, text, "unwaited-tensor-load", reason, severity="warning" if later else "note")
         committed, wait = self._first(self._opcode(_COMMIT), statements), _BARRIER_WAIT.search(text)
         if committed is not None and wait is not None:
             result = self._first(self._loads, [each for each in statements if each.start > wait.start()])
@@ -105,5 +111,5 @@ class TensorKernels:
                 elif first is not None and value and value != first[0]:
                     other = f".{first[0]} of line {function.position(first[1])[0]}"
                     message = f"its .{value} differs from {other}: all instructions of a kernel have the same (PTX ISA {same.source})"
-                    yield Remark(Token(each.opcode, each.start), "warning", "mixed-cta-groups", message), each.opcode
+                    yield Remark(Token(each.opcode, each.start), "error", "mixed-cta-groups", message), each.opcode
                     break
