@@ -167,6 +167,17 @@ def test_places_are_added_to_addresses_alone(base: int) -> None:
         place.address(base)
 
 
+@pytest.mark.parametrize("base", [400, np.array([0, 400])])
+def test_an_operand_that_would_leave_tensor_memory_has_no_address(base: Any) -> None:
+    place = ptxmma.instruction(_ONE, m=128, n=256, **_BF16).operand("d-tmem").locate(37, 200)
+    with pytest.raises(ValueError, match=r"the operand takes 256 columns; allowed: lane 0; column 0\.\.320 on sm_107f, 0\.\.256"):
+        place.address(base)
+    assert place.address(np.array([0, 256])).tolist() == [37 << 16 | 200, 37 << 16 | 456]
+    with pytest.raises(ValueError, match=r"address = .* is out of range: 0\.\.8388607"):
+        place.address(91 << 16)
+    assert place._replace(cta=1) == (1, 37, 200, 0)
+
+
 def test_the_descriptor_of_every_legal_product_is_legal(catalog: Catalog) -> None:
     """The rules of products and the values of descriptors are stated apart; of the many legal N those at the ends are asked."""
     encoded = 0

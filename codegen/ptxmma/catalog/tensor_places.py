@@ -15,7 +15,14 @@ from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, formula
 _ADDRESSES = 128 << 16
 
 
-class Place(NamedTuple):
+class _Bit(NamedTuple):
+    cta: Any
+    lane: Any
+    column: Any
+    bit: Any
+
+
+class Place(_Bit):
     """A place in tensor memory, from the operand's address on.
 
     Attributes:
@@ -23,21 +30,23 @@ class Place(NamedTuple):
         lane: 0..127.
         column: in cells of 32 bits.
         bit: lowest bit of what lies there.
+        operand: the layout of the operand that this is a place of; None for a place of tensor memory itself.
     """
 
-    cta: Any
-    lane: Any
-    column: Any
-    bit: Any
+    operand: TensorPlaces | None = None
 
     def address(self, base: Any = 0) -> Any:
         """The 32-bit address of the cell for an operand at the address ``base``: the lane in the upper half, the column in the lower.
 
         Raises:
             TypeError: the base is neither an integer nor an array.
-            ValueError: the base is not an address, which has a lane of 0..127 above the 16 bits of the column.
+            ValueError: the base is not an address, which has a lane of 0..127 above the 16 bits of the column, or the operand would leave
+                tensor memory.
         """
-        return in_range("base", base, _ADDRESSES) + (self.lane << 16) + self.column
+        base = in_range("base", base, _ADDRESSES)
+        if self.operand is not None:
+            self.operand.start(base, aligned=False)
+        return in_range("address", base + (self.lane << 16) + self.column, _ADDRESSES)
 
 
 class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
@@ -77,7 +86,9 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
         return self._place(self.numbers | point)
 
     def _place(self, values: Mapping[str, Any]) -> Place:
-        return Place(*(self._value(self.layout.at.get(name, "0"), values) for name in COORDINATES))
+        place = Place(*(self._value(self.layout.at.get(name, "0"), values) for name in COORDINATES))
+        place.operand = self
+        return place
 
     def coords(self, lane: Any, column: Any, bit: Any = 0, cta: Any = 0, **selections: int) -> tuple[Any, ...]:
         """What lies at a place, a number for each axis that has more than one place, copies included: the inverse of :meth:`locate`.
@@ -106,8 +117,8 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
         last = {axis: size - 1 for axis, size in self.sizes.items()} | {name: values[-1] for name, values in self.selections.items()}
         return int(self._place(self.numbers | last).column) + 1
 
-    def start(self, base: Any) -> Place:
-        """The place that an address names, from which this may lie.
+    def start(self, base: Any, *, aligned: bool = True) -> Place:
+        """The place that an address names, from which this may lie; ``aligned=False`` allows every lane.
 
         Raises:
             TypeError: the address is neither an integer nor an array.
@@ -116,7 +127,7 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
         low, last = self.memory.address["lane"], max(row.columns for row in self.memory.columns) - self.columns
         base = in_range("base", base, self.memory.lanes << low)
         lane, column = base >> low, base & (1 << low) - 1
-        misplaced = True
+        misplaced = aligned
         for allowed in self.layout.align:
             misplaced = misplaced & (lane != allowed)
         if _any(misplaced | (column > last)):
