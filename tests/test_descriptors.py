@@ -16,13 +16,15 @@ from click.testing import CliRunner
 
 import ptxmma
 from header_programs import EXTERNAL, WARNINGS, library, run, write_headers
+from ptxmma.catalog.chosen_product import product_of
 from ptxmma.catalog.instructions import catalog
 from ptxmma.cli import main
 from ptxmma.matrices.descriptors import Codec, codec, instruction_descriptor, zero_columns
 from ptxmma.model import DescriptorField, DescriptorFormat
 
 _SPEC = catalog().database.spec
-_CODECS = [codec(format.describes, format.family, kind=kind) for format in _SPEC.descriptors for kind in format.kinds or ("",)]
+#: Those that judge each field by itself, as C does.
+_CODECS = [Codec(_SPEC, format, kind) for format in _SPEC.descriptors for kind in format.kinds or ("",)]
 
 
 def _id(codec: Codec) -> str:
@@ -128,6 +130,53 @@ def test_mistakes_name_the_field_and_the_bits() -> None:
     ]
     with pytest.raises(ValueError, match="not a 32-bit number"):
         codec("instruction", kind="f16").decode(1 << 32)
+
+
+_BF16 = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "said"),
+    [
+        (
+            "f16",
+            {"m": 128, "n": 264, **_BF16},
+            "kind::f16 with k = 16 has no m = 128, n = 264; legal: m = 64 or 128 with n = 8, 16, … 256; m =",
+        ),
+        ("f16", {"m": 192, "n": 64, **_BF16}, "has no m = 192, n = 64"),
+        ("f16", {"m": 0, "n": 0, **_BF16}, "has no m = 0, n = 0"),
+        (
+            "f16",
+            {"m": 128, "n": 64, **_BF16, "dtype": "f16"},
+            "takes no dtype = f16, atype = bf16, btype = bf16; legal: dtype f16, atype f16",
+        ),
+        ("f16", {"m": 32, "n": 64, **_BF16}, ""),  # of tcgen05.mma.ws
+        ("f16", {"m": 32, "n": 256, **_BF16, "sparse": 1}, "has no m = 32, n = 256"),  # tcgen05.mma.ws alone has it
+        ("i8", {"m": 128, "n": 24, "atype": "s8", "btype": "u8"}, ""),
+        ("i8", {"m": 128, "n": 24, "atype": "s8", "btype": "u8", "b_majorness": "MN"}, "with b_majorness = MN has no n = 24"),
+        ("mxf8f6f4", {"m": 128, "n": 264, "atype": "e4m3", "btype": "e4m3"}, "has no m = 128, n = 264"),
+    ],
+)
+def test_fields_need_an_instruction_that_has_their_product(kind: str, fields: dict[str, Any], said: str) -> None:
+    judged = codec("instruction", kind=kind, target="sm_100a")
+    bits = judged.encode(**fields)
+    assert judged.wrong_fields(bits) == []
+    wrong = judged.mistakes(bits)
+    assert [each.field for each in wrong] == [""] * bool(said)
+    assert said in "".join(each.text for each in wrong)
+    n = next(field for field in judged.parameters if field.name == "n")
+    assert judged.mistakes(bits, 1 << n.low) == [], "N is not known"
+
+
+def test_the_product_needs_the_target() -> None:
+    """Scale factors of ue4m3 for blocks of 32 are those of sm_107f, and blocks of 16 have them everywhere."""
+    opcode = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32")
+    fields: dict[str, Any] = {"m": 128, "n": 64, "scale_type": "ue4m3"}
+    with pytest.raises(ptxmma.IllegalProductError, match=r"stype = ue4m3 is not supported by sm_100a; legal: on sm_107f, sm_107a"):
+        product_of(opcode, fields, "sm_100a")
+    assert product_of(opcode, fields, "sm_107a").shape == (128, 64, 64)
+    judged = codec("instruction", kind="mxf4nvf4", target="sm_100a")
+    assert judged.mistakes(judged.encode(**fields)) == []
 
 
 def test_masks_are_those_that_the_manual_prints() -> None:
@@ -255,6 +304,10 @@ def _run(*arguments: str) -> tuple[int, str]:
 
 def test_the_command_makes_and_reads_instruction_descriptors() -> None:
     assert _run("instruction", "f16", "m=128", "n=256", "dtype=f32", "atype=bf16", "btype=bf16") == (0, "0x08400490\n")
+    code, text = _run("instruction", "f16", "m=128", "n=264", "dtype=f32", "atype=bf16", "btype=bf16", "--target", "sm_100a")
+    assert code == 1
+    assert re.fullmatch(r"0x08420490\nwrong: kind::f16 with k = 16 has no m = 128, n = 264; legal: .*\n", text)
+    assert _run("instruction", "f16", "0x8420490", "--target", "sm_100a")[0] == 1
     code, text = _run("instruction", "f16", "0x8400490")
     assert code == 0
     assert re.search(r"^atype +9:7 +1 +bf16 +element type of A$", text, re.M), text

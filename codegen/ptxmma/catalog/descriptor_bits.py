@@ -21,7 +21,7 @@ class FieldValue(NamedTuple):
 class Mistake(NamedTuple):
     """What is wrong with the bits of a descriptor."""
 
-    field: str  # "dtype"; "" for bits that belong to no field
+    field: str  # "dtype"; "" for bits that belong to no field, and for fields that do not go together
     text: str
 
 

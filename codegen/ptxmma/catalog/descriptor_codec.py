@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.arguments import integer
+from ptxmma.catalog import chosen_product, resolution
 from ptxmma.catalog.descriptor_bits import FieldValue, Mistake, Value, bits_text, mask, ones, placed, spare, taken, width_of
 from ptxmma.catalog.descriptor_readers import check_target, reads
+from ptxmma.catalog.instruction_facts import Instruction
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.catalog.target_names import target_named
@@ -31,12 +33,15 @@ class Codec:
         format: the format.
         kind: ``"kind::f16"``; empty where the format does not depend on it.
         target: for which values must be legal: ``"sm_100a"``; any if None.
+        opcodes: the instructions whose product it chooses; none where it chooses no product.
         parameters: the fields that :meth:`encode` takes by name: all but those that always hold the same.
     """
 
-    def __init__(self, spec: Spec, format: DescriptorFormat, kind: str = "", target: str | None = None) -> None:
+    def __init__(
+        self, spec: Spec, format: DescriptorFormat, kind: str = "", target: str | None = None, opcodes: Sequence[Instruction] = ()
+    ) -> None:
         """A codec of one of the formats of a spec; :func:`codec` looks formats up."""
-        self.format, self.kind, self.target = format, kind, target
+        self.format, self.kind, self.target, self.opcodes = format, kind, target, tuple(opcodes)
         self._features = targets_of(spec).features(target) if target else None
         self.parameters = tuple(field for field in format.fields if field.fixed is None)
         own = {field.name for field in format.fields}
@@ -93,7 +98,19 @@ class Codec:
         return sorted(rows, key=lambda row: row.field.low)
 
     def mistakes(self, descriptor: int, unknown: int = 0) -> list[Mistake]:
-        """What is wrong with the bits: fields whose values are not legal, and bits that must be 0.
+        """What is wrong with the bits: as :meth:`wrong_fields`, and fields of which no instruction has a product.
+
+        Raises:
+            TypeError, ValueError: as :meth:`explain`.
+        """
+        wrong = self.wrong_fields(descriptor, unknown)
+        if wrong or any(mask(field) & unknown for field in self.parameters):
+            return wrong
+        text = chosen_product.mistake(self.kind, self.opcodes, self.decode(descriptor & ~unknown), self.target)
+        return [Mistake("", text)] if text else []
+
+    def wrong_fields(self, descriptor: int, unknown: int = 0) -> list[Mistake]:
+        """What is wrong with each field by itself: fields whose values are not legal, and bits that must be 0.
 
         What depends on the bits of the mask ``unknown`` is not judged.
 
@@ -275,7 +292,9 @@ def codec(describes: str, family: str = "tcgen05", *, kind: str = "", target: st
     if key not in memo:
         if named:
             check_target(chosen, spelled, named, database)
-        memo[key] = Codec(spec, chosen, spelled, named)
+        chooses = describes == "instruction"
+        readers = catalog(database).all(lambda entry: chooses and entry.operation == resolution.OPERATION and reads(entry.family, family))
+        memo[key] = Codec(spec, chosen, spelled, named, [each for each in readers if spelled in each.qualifiers.values()])
     made: Codec = memo[key]
     return made
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from ptxmma.catalog import product_rules, resolution
+from ptxmma.catalog import product_rules
 from ptxmma.catalog.descriptor_bits import Value
 from ptxmma.catalog.descriptor_codec import Codec, codec
 from ptxmma.catalog.instruction_facts import Instruction, Missing
@@ -43,26 +41,6 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
     if (rules := instruction.database.spec.tensor_products) is not None:
         product_rules.check_limits(rules, instruction.canonical, {**format.decode(bits), **instruction.variant.facts})
     return bits
-
-
-def product_of(opcode: Instruction, fields: Mapping[str, Value]) -> Instruction:
-    """The product that the fields of an instruction descriptor make of an opcode: the inverse of :func:`of_product`.
-
-    Raises:
-        IllegalProductError: no rule allows them together; the message lists what is legal.
-    """
-    rules, variant = opcode.database.spec.tensor_products, opcode.variant
-    given = {argument: value for name, value in fields.items() if (argument := argument_of(name))}
-    product = resolution.resolve(opcode.database.spec, variant, given)
-    if rules is not None:
-        product_rules.check_limits(rules, opcode.canonical, {**fields, **product.facts})
-    return Instruction(opcode.database, product)
-
-
-def argument_of(field: str) -> str:
-    """What :func:`ptxmma.instruction` calls a field that chooses a product; ``""`` for the others."""
-    name = "stype" if field == "scale_type" else field
-    return name if name in product_rules.ARGUMENTS else ""
 
 
 def codec_of(instruction: Instruction, target: str | None = None) -> Codec:

@@ -34,7 +34,20 @@ _Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductShape, ProductLimit,
 
 
 class IllegalProductError(ValueError):
-    """Arguments that no rule allows, or that are missing; the message lists what is legal."""
+    """Arguments that no rule allows, or that are missing; the message lists what is legal.
+
+    Attributes:
+        problem: what is wrong, without the opcode.
+        legal: what the opcode has in its place; empty where the problem says so.
+    """
+
+    def __init__(self, opcode: str, problem: str, legal: str = "") -> None:
+        super().__init__(opcode, problem, legal)
+        self.problem, self.legal = problem, legal
+
+    def __str__(self) -> str:
+        opcode, problem, legal = self.args
+        return f"{opcode} {problem}; legal: {legal}" if legal else f"{opcode} {problem}"
 
 
 class Choice(NamedTuple):
@@ -73,7 +86,7 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
     known |= shape
     scales = _matching(rules.scales, known)
     if not scales and "stype" in given:
-        raise IllegalProductError(f"{opcode} has no scale factors; leave out stype")
+        raise IllegalProductError(opcode, "has no scale factors; leave out stype")
     scale, stype = _scale(scales, opcode, given) if scales else (None, "")
     return _choice({**types, "k": depth.k, **shape}, depth, scale, stype)
 
@@ -95,11 +108,11 @@ def _types(rows: Sequence[ProductTypes], opcode: str, given: Mapping[str, str | 
     fitting = [row for row in rows if all(value in getattr(row, name) for name, value in wanted.items())]
     if not fitting:
         said = ", ".join(f"{name} = {value}" for name, value in wanted.items()) or "any types"
-        raise IllegalProductError(f"{opcode} takes no {said}; legal: {_type_text(rows)}")
+        raise IllegalProductError(opcode, f"takes no {said}", _type_text(rows))
     legal = {name: sorted({value for row in fitting for value in getattr(row, name)}) for name in TYPES}
     if missing := [name for name in TYPES if name not in wanted and len(legal[name]) > 1]:
         listed = "; ".join(f"{name}: {', '.join(legal[name])}" for name in missing)
-        raise IllegalProductError(f"{opcode} does not state its types; say {', '.join(missing)} ({listed})")
+        raise IllegalProductError(opcode, f"does not state its types; say {', '.join(missing)} ({listed})")
     return {name: wanted.get(name, legal[name][0]) for name in TYPES}
 
 
@@ -116,17 +129,17 @@ def _depth(rows: Sequence[ProductDepth], opcode: str, given: Mapping[str, str | 
         if row.k == k:
             return row
     legal = ", ".join(f"{row.k} ({' or '.join(row.targets)})" if row.targets else str(row.k) for row in rows) or "none"
-    raise IllegalProductError(f"{opcode} with these types has no k = {k}; legal: {legal}")
+    raise IllegalProductError(opcode, f"with these types has no k = {k}", legal)
 
 
 def _shape(rows: Sequence[ProductShape], opcode: str, k: int, given: Mapping[str, str | int]) -> dict[str, int]:
     """M and N."""
     legal = "; ".join(f"m = {' or '.join(map(str, row.m))} with n = {ranges(row.n)}" for row in rows) or "none"
     if missing := [name for name in ("m", "n") if name not in given]:
-        raise IllegalProductError(f"{opcode} does not state its shape; say {' and '.join(missing)} ({legal})")
+        raise IllegalProductError(opcode, f"does not state its shape; say {' and '.join(missing)} ({legal})")
     m, n = integer("m", given["m"]), integer("n", given["n"])
     if not any(m in row.m and _among(n, row.n) for row in rows):
-        raise IllegalProductError(f"{opcode} with k = {k} has no m = {m}, n = {n}; legal: {legal}")
+        raise IllegalProductError(opcode, f"with k = {k} has no m = {m}, n = {n}", legal)
     return {"m": m, "n": n}
 
 
@@ -145,7 +158,7 @@ def check_limits(rules: TensorProducts, opcode: str, facts: Facts) -> None:
         if not _among(int(facts["n"]), row.n):
             condition = next(each for each in row.of if matches((each,), facts))
             said = ", ".join(f"{name} = {facts[name]}" for name in condition if str(facts[name]) not in opcode.split("."))
-            raise IllegalProductError(f"{opcode} with {said} has no n = {facts['n']}; legal: {ranges(row.n)} (PTX ISA {row.source})")
+            raise IllegalProductError(opcode, f"with {said} has no n = {facts['n']}", f"{ranges(row.n)} (PTX ISA {row.source})")
 
 
 def _among(number: int, spans: Sequence[Range]) -> bool:
@@ -168,11 +181,11 @@ def _scale(rows: Sequence[ProductScale], opcode: str, given: Mapping[str, str | 
         if len(rows) == 1 and len(rows[0].stype) == 1:
             return rows[0], rows[0].stype[0]
         legal = dict.fromkeys(name for row in rows for name in row.stype)
-        raise IllegalProductError(f"{opcode} does not state the type of its scale factors; say stype ({', '.join(legal)})")
+        raise IllegalProductError(opcode, f"does not state the type of its scale factors; say stype ({', '.join(legal)})")
     for row in rows:
         if given["stype"] in row.stype:
             return row, str(given["stype"])
-    raise IllegalProductError(f"{opcode} has no stype = {given['stype']}; legal: {', '.join(name for row in rows for name in row.stype)}")
+    raise IllegalProductError(opcode, f"has no stype = {given['stype']}", ", ".join(name for row in rows for name in row.stype))
 
 
 def unstated(rules: TensorProducts, facts: Facts) -> list[str]:

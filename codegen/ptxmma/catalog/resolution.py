@@ -53,7 +53,7 @@ def resolve(spec: Spec, opcode: Variant, given: Mapping[str, str | int]) -> Prod
         IllegalProductError: an argument is missing or illegal, or the opcode states its shape itself.
     """
     if opcode.instruction.operation != OPERATION or spec.tensor_products is None:
-        raise product_rules.IllegalProductError(f"{opcode.canonical} states its shape and types itself; leave out {', '.join(given)}")
+        raise product_rules.IllegalProductError(opcode.canonical, f"states its shape and types itself; leave out {', '.join(given)}")
     return Product(opcode, product_rules.choose(spec.tensor_products, opcode.canonical, opcode.facts, given))
 
 

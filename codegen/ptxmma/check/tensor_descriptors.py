@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog import layouts
+from ptxmma.catalog.chosen_product import argument_of, product_of
 from ptxmma.catalog.descriptor_bits import mask
 from ptxmma.catalog.descriptor_codec import codec
-from ptxmma.catalog.product_descriptor import argument_of, codec_of, product_of
+from ptxmma.catalog.product_descriptor import codec_of
 from ptxmma.catalog.product_rules import IllegalProductError
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.matrices.product_operands import described
@@ -117,18 +118,15 @@ class TensorDescriptors:
             return _Product((), {}, None)
         decoded = format.decode(bits.value)
         fields = {field.name: decoded[field.name] for field in format.parameters if not mask(field) & bits.unknown}
-        wrong = [each.text for each in format.mistakes(bits.value, bits.unknown)]
+        wrong = [each.text for each in format.wrong_fields(bits.value, bits.unknown)]
         if fields.get("sparse", instruction.sparse) != instruction.sparse:
             wrong.append(f"sparse is {fields['sparse']}, but the opcode multiplies {'sparse' if instruction.sparse else 'dense'} matrices")
         chosen = None
         if not wrong and all(name in fields for name in decoded if argument_of(name)):
             try:
-                chosen = product_of(instruction, fields)
+                chosen = product_of(instruction, fields, target)
             except IllegalProductError as error:
                 wrong.append(str(error))
-            else:
-                if target in instruction.accepted_by() and target not in chosen.accepted_by():
-                    wrong.append(f"{target} does not support {', '.join(f'{name} = {value}' for name, value in chosen.variant.chosen)}")
         return _Product(tuple(wrong), fields, chosen)
 
     def _wrong_matrix(self, instruction: Instruction, matrix: str, majorness: str, bits: Bits, target: str) -> tuple[str, ...]:

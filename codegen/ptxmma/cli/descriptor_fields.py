@@ -99,7 +99,7 @@ def zero_column_mask(given: Sequence[str], m: int | None, n: int | None, form: s
 
 
 def show(codec: Codec, given: Sequence[str], form: str) -> None:
-    """Print the bits of the fields that are given, or the fields of bits; exit with 1 if these are not legal.
+    """Print the bits of the fields that are given, or the fields of bits, and what is wrong with them; exit with 1 if anything is.
 
     Raises:
         TypeError, ValueError: fields or bits that are not a descriptor.
@@ -116,6 +116,8 @@ def show(codec: Codec, given: Sequence[str], form: str) -> None:
         emit({"descriptor": hexadecimal(codec, bits), "fields": rows, "mistakes": [each._asdict() for each in wrong]})
     elif encoding and form == "grid":
         click.echo(hexadecimal(codec, bits))
+        for each in wrong:
+            click.echo(f"wrong: {each.text}", err=True)
     else:
         table(codec, bits, form)
         if form == "grid" and wrong:

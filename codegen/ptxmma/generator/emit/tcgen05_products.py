@@ -6,9 +6,9 @@ from collections.abc import Iterator, Set
 from typing import Any, NamedTuple
 
 from ptxmma.catalog import resolution
+from ptxmma.catalog.chosen_product import argument_of
 from ptxmma.catalog.cplusplus import identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.product_descriptor import argument_of
 from ptxmma.catalog.product_rules import TYPES
 from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
 from ptxmma.catalog.variants import recased
