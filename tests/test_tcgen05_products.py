@@ -217,6 +217,40 @@ def test_a_kernel_takes_its_descriptors_from_the_types(nvcc: str, catalog: Catal
     assert done.returncode == 0, done.stderr
 
 
+_SCALED: _Values = {"m": 128, "n": 128, "dtype": "f32", "atype": "e2m1", "btype": "e2m1"}
+_ON_TARGETS: dict[str, tuple[str, _Values]] = {
+    "128, 128, 96>, PTXMMA_TCGEN05_KIND_MXF4NVF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK16, ue4m3": (
+        "kind::mxf4nvf4.block_scale.block16", {**_SCALED, "k": 96, "stype": "ue4m3"},
+    ),
+    "128, 128>, PTXMMA_TCGEN05_KIND_MXF4NVF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32, ue4m3": (
+        "kind::mxf4nvf4.block_scale.block32", {**_SCALED, "stype": "ue4m3"},
+    ),
+    "128, 128>, PTXMMA_TCGEN05_KIND_MXF4NVF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32, ue8m0": (
+        "kind::mxf4nvf4.block_scale.block32", {**_SCALED, "stype": "ue8m0"},
+    ),
+    "128, 128, 64>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e4m3, e4m3": (
+        "kind::f8f6f4", {**_SCALED, "atype": "e4m3", "btype": "e4m3", "k": 64},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("target", ["sm_100a", "sm_103a", "sm_103f"])
+@pytest.mark.parametrize("front", _ON_TARGETS)
+def test_a_product_compiles_for_the_targets_that_have_it(front: str, target: str, nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
+    opcode, values = _ON_TARGETS[front]
+    product = ptxmma.instruction(f"tcgen05.mma.cta_group::1.{opcode}").resolved(**values)
+    source = (
+        "#include <ptxmma/cuda/tcgen05_product.cuh>\nnamespace ptxmma {\n__global__ void descriptor(uint32_t* to) "
+        f"{{ *to = tcgen05_mma<shape<{front}>::instruction(); }}\n}}\n"
+    )
+    arch = f"arch={target.replace('sm_', 'compute_')},code={target}"
+    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, "-std=c++17", "-gencode", arch, "-cubin", folder=tmp_path)
+    has = any(target in product.accepted_by(form) for form in product.forms)
+    assert (done.returncode == 0) == has, done.stderr
+    assert has or ("needs sm_10" in done.stderr), done.stderr
+
+
 def test_a_tile_of_a_pair_has_the_part_of_one_cta(tmp_path: Path) -> None:
     """Half of the rows of A and half of the columns of B; rows of D that are not constants compile."""
     compiler = shutil.which("c++")

@@ -10,11 +10,13 @@ from ptxmma.catalog.chosen_product import argument_of
 from ptxmma.catalog.cplusplus import identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.product_rules import TYPES
+from ptxmma.catalog.requirements import targets_of
 from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
 from ptxmma.catalog.variants import recased
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.c_conditions import Fact, Write, all_of, among, any_of
 from ptxmma.generator.emit.c_headers.descriptor_structs import kind_macro
+from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import COORDINATES, Condition, DescriptorField, DescriptorFormat, Range, Spec, formula
 
@@ -35,6 +37,14 @@ class _Choice(NamedTuple):
     source: str
 
 
+class _Need(NamedTuple):
+    """What only some targets have: products that need it and passes that have it, both in C, and what the user reads."""
+
+    condition: str
+    passes: str
+    text: str
+
+
 def emit(catalog: Catalog) -> Iterator[Output]:
     """``tcgen05_products.h`` and ``cuda/tcgen05_product.cuh``, where the spec has such products in shared and tensor memory."""
     spec = catalog.database.spec
@@ -42,7 +52,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         return
     facts = _facts()
     values = {"c": c_text, "spec": spec, "write": {name: write for name, (_, write) in facts.items()}, "tag": identifier}
-    values |= {"enums": _enums(catalog), "opcodes": _opcodes(catalog, facts), "rules": _rules(spec, facts)}
+    values |= {"enums": _enums(catalog), "opcodes": _opcodes(catalog, facts), "rules": _rules(spec, facts), "needs": _needs(spec, facts)}
     sparse = dict.fromkeys(_opcode(entry.variant.instruction.name) for entry in _multiplies(catalog) if entry.sparse)
     values |= {"sparse": " || ".join(f"p.opcode == {enumerator}" for enumerator in sparse)}
     values |= {"layouts": _layouts(spec, facts), "formats": _formats(spec, facts)}
@@ -126,6 +136,23 @@ def _rules(spec: Spec, facts: dict[str, Fact]) -> dict[str, list[_Choice]]:
     depths = [_Choice(any_of(row.of, facts), str(row.k), row.source) for row in products.depths]
     scales = [_Choice(any_of(row.of, facts), among(*facts["stype"], row.stype), row.source) for row in products.scales]
     return {"types": types, "depths": depths, "shapes": shapes, "limits": limits, "scales": scales}
+
+
+def _needs(spec: Spec, facts: dict[str, Fact]) -> list[_Need]:
+    """The depths and scale factors that only some targets have; a pass for the chip of such a target may lack its special features."""
+    products = spec.tensor_products
+    assert products is not None
+    chosen = [(row, f"p.k == {row.k}", f"K = {row.k} of this kind needs") for row in products.depths] + [
+        (row, among(*facts["stype"], row.stype), f"{' or '.join(row.stype)} with blocks of {row.block} needs") for row in products.scales
+    ]
+    needs = []
+    for row, value, text in chosen:
+        if row.targets:
+            taking = targets_of(spec).including(row.targets)
+            plain = [target for target in spec.targets if not target.suffix and target.number in {each.number for each in taking}]
+            passes = Guards(spec).passes(target.name for target in (*taking, *plain))
+            needs.append(_Need(f"({any_of(row.of, facts)}) && ({value})", passes, f"{text} {' or '.join(row.targets)}"))
+    return needs
 
 
 def _transposed(spec: Spec, facts: dict[str, Fact]) -> dict[str, str]:

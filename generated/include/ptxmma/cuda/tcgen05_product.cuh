@@ -106,10 +106,26 @@ struct tcgen05_product {
     static_assert(depth >= k, "ptxmma: the tile is less deep than the product: at least K");
   };
 
-  // The instruction descriptor for matrices of these majornesses; with IDs of scale factors where the product has them.
+  // The instruction descriptor for matrices of these majornesses; with IDs of scale factors where the product has them.  Does not
+  // compile in a pass for a target that lacks the product.
   template <ptxmma_majorness major_a = PTXMMA_MAJORNESS_K, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K>
   PTXMMA_MEMBER uint32_t instruction(uint32_t scale_a_id = 0, uint32_t scale_b_id = 0) {
     static_assert(ptxmma_tcgen05_product_is_legal(value(major_a, major_b)), "ptxmma: there is no such product with matrices of these majornesses");
+#if defined(__CUDA_ARCH__)
+    constexpr ptxmma_tcgen05_product p = value(major_a, major_b);
+    static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && (p.k == 96)) ||
+                      (PTXMMA_PASS == 1030 || (PTXMMA_PASS >= 1032 && PTXMMA_PASS <= 1070) || PTXMMA_PASS == 1072), "ptxmma: K = 96 of this kind needs sm_103a or sm_107a");
+    static_assert(!(((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && (p.k == 64)) ||
+                      ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 64 of this kind needs sm_107f");
+    static_assert(!(((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && (p.k == 128)) ||
+                      ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 128 of this kind needs sm_107f");
+    static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && (p.k == 64)) ||
+                      ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 64 of this kind needs sm_107f");
+    static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && (p.k == 128)) ||
+                      ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 128 of this kind needs sm_107f");
+    static_assert(!((p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32) && (p.stype == PTXMMA_TYPE_UE4M3)) ||
+                      ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: ue4m3 with blocks of 32 needs sm_107f");
+#endif
     return ptxmma_tcgen05_product_instruction(value(major_a, major_b), scale_a_id, scale_b_id);
   }
   // The same for A and B behind these descriptors.

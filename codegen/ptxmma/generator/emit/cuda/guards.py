@@ -66,12 +66,16 @@ class Guards:
         return Guard(
             macro="_".join(["PTXMMA", *(name.upper() for name in names), "PTX", ptx.replace(".", "_")]),
             text=f"PTX ISA {ptx}, {needed}",
-            target=" || ".join(self._runs(accepted)),
+            target=self.passes(accepted),
             near=" || ".join(f"__CUDA_ARCH__ == {10 * number}" for number in featureless if number in numbers),
             toolkit=f"PTXMMA_TOOLKIT >= {_toolkit(cuda)}",
             needs_target=f"ptxmma: this instruction needs {needed}: compile with {example}",
             needs_toolkit=f"ptxmma: this instruction needs PTX ISA {ptx}: compile with CUDA {cuda} or newer",
         )
+
+    def passes(self, targets: Iterable[str]) -> str:
+        """A condition on ``PTXMMA_PASS``: the pass compiles for one of these targets."""
+        return " || ".join(self._runs(targets))
 
     def _runs(self, accepted: Iterable[str]) -> Iterator[str]:
         """Conditions for the runs of accepted targets; a run of plain ones up to the newest goes on to those not known yet."""
