@@ -45,10 +45,10 @@ def about_b(bits: int, product: int, line: str = _F16) -> str:
     ("line", "kind", "fields", "said"),
     [
         (_F16, "f16", {"m": 128, "n": 256, **_BF16}, ""),
-        (_F16, "f16", {"m": 128, "n": 264, **_BF16}, "has no m = 128, n = 264; legal: m = 64 or 128 with n = 8, 16, … 256"),
-        (_F16, "f16", {"m": 256, "n": 128, **_BF16}, "has no m = 256, n = 128"),
+        (_F16, "f16", {"m": 128, "n": 264, **_BF16}, "does not allow m = 128 with n = 264; legal: m = 64 or 128 with n = 8, 16, … 256"),
+        (_F16, "f16", {"m": 256, "n": 128, **_BF16}, "does not allow m = 256 with n = 128"),
         (_PAIR, "f16", {"m": 256, "n": 128, **_BF16}, ""),
-        (_PAIR, "f16", {"m": 256, "n": 8, **_BF16}, "has no m = 256, n = 8"),
+        (_PAIR, "f16", {"m": 256, "n": 8, **_BF16}, "does not allow m = 256 with n = 8"),
         (_F16, "f16", {"m": 128, "n": 256, "dtype": "f16", "atype": "bf16", "btype": "f16"}, "takes no dtype = f16, atype = bf16"),
         (_F16, "f16", {"m": 128, "n": 256, "sparse": 1, **_BF16}, "sparse is 1, but the opcode multiplies dense matrices"),
         (
@@ -62,10 +62,10 @@ def about_b(bits: int, product: int, line: str = _F16) -> str:
             _F16.replace("f16", "i8"),
             "i8",
             {"m": 128, "n": 24, "atype": "s8", "btype": "u8", "b_majorness": "MN"},
-            "b_majorness = MN has no n = 24",
+            "b_majorness = MN does not allow n = 24",
         ),
         (_F16.replace("mma.", "mma.ws."), "f16", {"m": 32, "n": 64, **_BF16}, ""),
-        (_F16.replace("mma.", "mma.ws."), "f16", {"m": 32, "n": 96, **_BF16}, "has no m = 32, n = 96"),
+        (_F16.replace("mma.", "mma.ws."), "f16", {"m": 32, "n": 96, **_BF16}, "does not allow m = 32 with n = 96"),
     ],
 )
 def test_a_descriptor_chooses_a_product_of_its_opcode(line: str, kind: str, fields: dict[str, Any], said: str) -> None:

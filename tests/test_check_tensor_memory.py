@@ -166,7 +166,10 @@ _GIVE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, {};"
         ([_TAKE.format(64), "mov.b32 %r1, 64;", _GIVE.format("%r1")], []),
         ([_TAKE.format(64), "mov.b32 %r1, 128;", _GIVE.format("%r1")], ["it frees 128 columns"]),
         (["mov.b32 %r1, 64;", _TAKE.format("%r1"), _GIVE.format(512)], ["it frees 512 columns"]),
-        (["mov.b32 %r1, 96;", _TAKE.format("%r1"), _GIVE.format("%r1")], ["nCols is 96 here; it must be a .b32", "nCols is 96 here"]),
+        (
+            ["mov.b32 %r1, 96;", _TAKE.format("%r1"), _GIVE.format("%r1")],
+            ["nCols is 96 here; it must be a power of two from 32 to 512"] * 2,
+        ),
         ([_TAKE.format("%r1"), _GIVE.format(32)], []),
         ([_TAKE.format(64), "call.uni other;", _GIVE.format(32)], []),
     ],

@@ -141,20 +141,20 @@ _BF16 = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
         (
             "f16",
             {"m": 128, "n": 264, **_BF16},
-            "kind::f16 with k = 16 has no m = 128, n = 264; legal: m = 64 or 128 with n = 8, 16, … 256; m =",
+            "kind::f16 with k = 16 does not allow m = 128 with n = 264; legal: m = 64 or 128 with n = 8, 16, … 256; m =",
         ),
-        ("f16", {"m": 192, "n": 64, **_BF16}, "has no m = 192, n = 64"),
-        ("f16", {"m": 0, "n": 0, **_BF16}, "has no m = 0, n = 0"),
+        ("f16", {"m": 192, "n": 64, **_BF16}, "does not allow m = 192 with n = 64"),
+        ("f16", {"m": 0, "n": 0, **_BF16}, "does not allow m = 0 with n = 0"),
         (
             "f16",
             {"m": 128, "n": 64, **_BF16, "dtype": "f16"},
             "takes no dtype = f16, atype = bf16, btype = bf16; legal: dtype f16, atype f16",
         ),
         ("f16", {"m": 32, "n": 64, **_BF16}, ""),  # of tcgen05.mma.ws
-        ("f16", {"m": 32, "n": 256, **_BF16, "sparse": 1}, "has no m = 32, n = 256"),  # tcgen05.mma.ws alone has it
+        ("f16", {"m": 32, "n": 256, **_BF16, "sparse": 1}, "does not allow m = 32 with n = 256"),  # tcgen05.mma.ws alone has it
         ("i8", {"m": 128, "n": 24, "atype": "s8", "btype": "u8"}, ""),
-        ("i8", {"m": 128, "n": 24, "atype": "s8", "btype": "u8", "b_majorness": "MN"}, "with b_majorness = MN has no n = 24"),
-        ("mxf8f6f4", {"m": 128, "n": 264, "atype": "e4m3", "btype": "e4m3"}, "has no m = 128, n = 264"),
+        ("i8", {"m": 128, "n": 24, "atype": "s8", "btype": "u8", "b_majorness": "MN"}, "with b_majorness = MN does not allow n = 24"),
+        ("mxf8f6f4", {"m": 128, "n": 264, "atype": "e4m3", "btype": "e4m3"}, "does not allow m = 128 with n = 264"),
     ],
 )
 def test_fields_need_an_instruction_that_has_their_product(kind: str, fields: dict[str, Any], said: str) -> None:
@@ -306,7 +306,7 @@ def test_the_command_makes_and_reads_instruction_descriptors() -> None:
     assert _run("instruction", "f16", "m=128", "n=256", "dtype=f32", "atype=bf16", "btype=bf16") == (0, "0x08400490\n")
     code, text = _run("instruction", "f16", "m=128", "n=264", "dtype=f32", "atype=bf16", "btype=bf16", "--target", "sm_100a")
     assert code == 1
-    assert re.fullmatch(r"0x08420490\nwrong: kind::f16 with k = 16 has no m = 128, n = 264; legal: .*\n", text)
+    assert re.fullmatch(r"0x08420490\nwrong: kind::f16 with k = 16 does not allow m = 128 with n = 264; legal: .*\n", text)
     assert _run("instruction", "f16", "0x8420490", "--target", "sm_100a")[0] == 1
     code, text = _run("instruction", "f16", "0x8400490")
     assert code == 0

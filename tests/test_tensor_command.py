@@ -147,7 +147,7 @@ def test_an_opcode_alone_says_which_options_it_needs() -> None:
 
 def test_illegal_options_say_what_is_legal() -> None:
     said = ask("show", _OPCODE, "--m", "256", "--n", "64", "--dtype", "f16", code=2)
-    assert "no m = 256, n = 64; legal: m = 64 or 128 with n = 8, 16, … 256" in said
+    assert "does not allow m = 256 with n = 64; legal: m = 64 or 128 with n = 8, 16, … 256" in said
     assert "leave out m" in ask("show", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "--m", "16", code=2)
 
 

@@ -136,7 +136,7 @@ def test_b_of_8_bits_leaves_fewer_n_where_it_is_mn_major(ctas: int, kind: str, t
     opcode = f"tcgen05.mma.cta_group::{ctas}.kind::{kind}"
     product = ptxmma.instruction(opcode, m=128 * ctas, n=n, **types)
     assert descriptors.of_product(product, a_majorness="MN")
-    with pytest.raises(ValueError, match=f"with b_majorness = MN has no n = {n}; legal: {said} .PTX ISA 9.7.16.10.1, Table 52"):
+    with pytest.raises(ValueError, match=f"with b_majorness = MN does not allow n = {n}; legal: {said} .PTX ISA 9.7.16.10.1, Table 52"):
         descriptors.of_product(product, b_majorness="MN")
     wider = ptxmma.instruction(opcode, m=128 * ctas, n=64, **types)
     assert descriptors.of_product(wider, b_majorness="MN") == descriptors.of_product(wider) | 1 << 16
@@ -207,9 +207,9 @@ def test_the_opcode_alone_says_what_it_does_not_state() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"m": 256, "n": 64, **_BF16}, r"no m = 256, n = 64; legal: m = 64 or 128 with n = 8, 16, … 256$"),
-        ({"m": 128, "n": 12, **_BF16}, r"no m = 128, n = 12; legal"),
-        ({"m": 128, "n": 64, "k": 32, **_BF16}, r"no k = 32; legal: 16$"),
+        ({"m": 256, "n": 64, **_BF16}, r"does not allow m = 256 with n = 64; legal: m = 64 or 128 with n = 8, 16, … 256$"),
+        ({"m": 128, "n": 12, **_BF16}, r"does not allow m = 128 with n = 12; legal"),
+        ({"m": 128, "n": 64, "k": 32, **_BF16}, r"does not allow k = 32; legal: 16$"),
         ({"m": 128, **_BF16}, r"does not state its shape; say n \(m = 64 or 128 with"),
         (
             {"m": 128, "n": 64, "dtype": "f16", "atype": "bf16"},

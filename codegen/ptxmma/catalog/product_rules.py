@@ -129,7 +129,7 @@ def _depth(rows: Sequence[ProductDepth], opcode: str, given: Mapping[str, str | 
         if row.k == k:
             return row
     legal = ", ".join(f"{row.k} ({' or '.join(row.targets)})" if row.targets else str(row.k) for row in rows) or "none"
-    raise IllegalProductError(opcode, f"with these types has no k = {k}", legal)
+    raise IllegalProductError(opcode, f"with these types does not allow k = {k}", legal)
 
 
 def _shape(rows: Sequence[ProductShape], opcode: str, k: int, given: Mapping[str, str | int]) -> dict[str, int]:
@@ -139,7 +139,7 @@ def _shape(rows: Sequence[ProductShape], opcode: str, k: int, given: Mapping[str
         raise IllegalProductError(opcode, f"does not state its shape; say {' and '.join(missing)} ({legal})")
     m, n = integer("m", given["m"]), integer("n", given["n"])
     if not any(m in row.m and _among(n, row.n) for row in rows):
-        raise IllegalProductError(opcode, f"with k = {k} has no m = {m}, n = {n}", legal)
+        raise IllegalProductError(opcode, f"with k = {k} does not allow m = {m} with n = {n}", legal)
     return {"m": m, "n": n}
 
 
@@ -158,7 +158,7 @@ def check_limits(rules: TensorProducts, opcode: str, facts: Facts) -> None:
         if not _among(int(facts["n"]), row.n):
             condition = next(each for each in row.of if matches((each,), facts))
             said = ", ".join(f"{name} = {facts[name]}" for name in condition if str(facts[name]) not in opcode.split("."))
-            raise IllegalProductError(opcode, f"with {said} has no n = {facts['n']}", f"{ranges(row.n)} (PTX ISA {row.source})")
+            raise IllegalProductError(opcode, f"with {said} does not allow n = {facts['n']}", f"{ranges(row.n)} (PTX ISA {row.source})")
 
 
 def _among(number: int, spans: Sequence[Range]) -> bool:
@@ -185,7 +185,7 @@ def _scale(rows: Sequence[ProductScale], opcode: str, given: Mapping[str, str | 
     for row in rows:
         if given["stype"] in row.stype:
             return row, str(given["stype"])
-    raise IllegalProductError(opcode, f"has no stype = {given['stype']}", ", ".join(name for row in rows for name in row.stype))
+    raise IllegalProductError(opcode, f"does not allow stype = {given['stype']}", ", ".join(name for row in rows for name in row.stype))
 
 
 def unstated(rules: TensorProducts, facts: Facts) -> list[str]:

@@ -150,10 +150,11 @@ def wanted(operand: Operand) -> str:
     if operand.listed:
         return f"a list of {counted(operand.registers, f'{types} register')}"
     register = f"a {types} register" if operand.takes_register else ""
-    return " or ".join(filter(None, (register, _constants(operand.immediates))))
+    return " or ".join(filter(None, (register, constants(operand.immediates))))
 
 
-def _constants(values: Sequence[int] | None) -> str:
+def constants(values: Sequence[int] | None) -> str:
+    """Which constants an operand may be."""
     if values is None:
         return ""
     if isinstance(values, range) or len(values) > 4:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptxmma.check.operand_faults import wanted
+from ptxmma.check.operand_faults import constants
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.ptx.literals import integer
 
@@ -51,7 +51,7 @@ def _doubts(
         columns = None if value.unknown else value.value
         if columns is not None and columns not in (operands[place].immediates or ()):
             if integer(each.operands[place]) is None:
-                yield each, place, f"{operands[place].name} is {columns} here; it must be {wanted(operands[place])}"
+                yield each, place, f"{operands[place].name} is {columns} here; it must be {constants(operands[place].immediates)}"
             columns = None
         if each.opcode.startswith(opcodes(allocating)):
             allocated.add(columns)
