@@ -152,6 +152,13 @@ def test_encode_a_matrix(major: str, swizzle: str, rows: int, cols: int) -> None
     assert strides.stride_byte_offset == 4096
 
 
+@pytest.mark.parametrize("element", ["e2m1", "e2m3"])
+def test_padded_images_may_be_mn_major(element: str) -> None:
+    """They have the descriptors of 8-bit elements; packed ones cannot be read so."""
+    tile = ("encode", "--family", "tcgen05", "--major", "mn", "--swizzle", "128", "--rows", "256", "--cols", "32", "--type")
+    assert ask(*tile, element, "--padded") == ask(*tile, "e4m3")
+
+
 def test_encode_says_what_is_suspicious_and_encodes_all_the_same() -> None:
     result = CliRunner().invoke(main, ["descriptor", "encode", "--swizzle", "128", "--lbo", "16", "--sbo", "1040"])
     assert result.exit_code == 1

@@ -436,10 +436,12 @@ def test_layouts_that_cannot_be(arguments: dict[str, Any], message: str) -> None
 
 @pytest.mark.parametrize("element", ["e2m1", "e2m3", "e3m2"])
 @pytest.mark.parametrize(("kind", "more"), [("f8f6f4", {"dtype": "f32"}), ("mxf8f6f4.block_scale", {})])
-def test_narrow_types_that_tcgen05_pads_lie_as_bytes_do(element: str, kind: str, more: dict[str, Any]) -> None:
+@pytest.mark.parametrize("majorness", ["K", "MN"])
+def test_narrow_types_that_tcgen05_pads_lie_as_bytes_do(element: str, kind: str, more: dict[str, Any], majorness: str) -> None:
     """A padded operand has the size, strides and descriptors of one of 8 bits, and each 16 bytes of it hold 16 elements."""
     instruction = ptxmma.instruction(f"tcgen05.mma.cta_group::1.kind::{kind}", m=128, n=8, atype=element, btype="e4m3", **more)
-    image, wide = shared_memory.of(instruction, "a", "128B", k=256), SharedLayout("e4m3", "K", "128B", 128, 256, family="tcgen05")
+    image = shared_memory.of(instruction, "a", "128B", majorness, k=256)
+    wide = SharedLayout("e4m3", majorness, "128B", 128, 256, family="tcgen05")
     assert image.padded
     assert not shared_memory.of(instruction, "b", "128B", k=256).padded
     assert (image.size, image.lbo, image.sbo, image.tma) == (wide.size, wide.lbo, wide.sbo, wide.tma)
@@ -448,20 +450,24 @@ def test_narrow_types_that_tcgen05_pads_lie_as_bytes_do(element: str, kind: str,
     codes = np.random.default_rng(bits).integers(0, 1 << bits, (128, 256), np.uint8)
     stored = image.store(codes)
     assert np.array_equal(np.asarray(image.load(stored)).view(np.uint8), codes)
-    for x, k in ((0, 0), (5, 48), (127, 240)):
+    lines, along = (codes, (0, 1)) if majorness == "K" else (codes.T, (1, 0))
+    for line, first in ((0, 0), (5, 48), (127, 112)):
+        x, k = (line, first) if majorness == "K" else (first, line)
         start = int(image.address(x, k))
         assert start == wide.address(x, k)
         unit = int.from_bytes(stored[start : start + 16].tobytes(), "little")
-        assert [unit >> bits * number & (1 << bits) - 1 for number in range(16)] == codes[x, k : k + 16].tolist()
+        assert [unit >> bits * number & (1 << bits) - 1 for number in range(16)] == lines[line, first : first + 16].tolist()
         assert unit >> 16 * bits == 0, "the rest is padding"
-        assert image.address(x, k + 5) == start + 5 * bits // 8
+        assert image.address(x + 5 * along[0], k + 5 * along[1]) == start + 5 * bits // 8
 
 
 def test_padding_is_for_types_that_have_it() -> None:
     with pytest.raises(ValueError, match="tcgen05 reads no e4m3 with padding; K-major: e3m2, e2m3, e2m1"):
         SharedLayout("e4m3", "K", "128B", 64, 128, padded=True, family="tcgen05")
+    with pytest.raises(ValueError, match="tcgen05 reads no e4m3 with padding; MN-major: e3m2, e2m3, e2m1"):
+        SharedLayout("e4m3", "MN", "128B", 128, 64, padded=True, family="tcgen05")
     with pytest.raises(ValueError, match="tcgen05 reads no e2m3 with padding; MN-major: nothing"):
-        SharedLayout("e2m3", "MN", "128B", 64, 128, padded=True, family="tcgen05")
+        SharedLayout("e2m3", "MN", "128B_ATOM_32B", 128, 64, padded=True, family="tcgen05")
     with pytest.raises(ValueError, match="wgmma reads no e2m1 with padding"):
         SharedLayout("e2m1", "K", "128B", 64, 128, padded=True)
     with pytest.raises(ValueError, match="TMA writes padded elements in boxes of 128; swizzle 64B has panels of 64"):

@@ -101,6 +101,9 @@ def test_one_element() -> None:
     narrow = ("--family", "tcgen05", "--type", "e2m3", "--padded", "--major", "k", "--swizzle", "none", "--rows", "8", "--cols", "32")
     bits = json.loads(ask(*narrow, "--row", "1", "--col", "21", "--json"))
     assert (bits["address"], bits["bit"]) == (128 + 16 + 5 * 6 // 8, 5 * 6 % 8), "16 elements and padding in each 16 bytes"
+    narrow = ("--family", "tcgen05", "--type", "e2m1", "--padded", "--major", "mn", "--swizzle", "128", "--rows", "128", "--cols", "32")
+    bits = json.loads(ask(*narrow, "--row", "21", "--col", "1", "--json"))
+    assert (bits["address"], bits["bit"]) == (128 + 16 * (1 ^ 1) + 5 * 4 // 8, 5 * 4 % 8), "line 1 swaps the first two units"
 
 
 def test_the_picture() -> None:

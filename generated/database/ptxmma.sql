@@ -6439,18 +6439,26 @@ INSERT INTO majorness_elements VALUES
 (5,0,'tf32');
 
 INSERT INTO padded VALUES
-(1,0,'K','tcgen05',16,'kind::f8f6f4 and kind::mxf8f6f4 read types of 4 and 6 bits padded: 16 elements, one after the other, and then zeros up to 16 bytes. TMA writes them so with CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B and 16U6_ALIGN16B.','9.7.16.10.4.4; CUDA Driver API, cuTensorMapEncodeTiled');
+(1,0,'K','tcgen05',16,'kind::f8f6f4 and kind::mxf8f6f4 read types of 4 and 6 bits padded: 16 elements, one after the other, and then zeros up to 16 bytes. TMA writes them so with CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B and 16U6_ALIGN16B.','9.7.16.10.4.4; CUDA Driver API, cuTensorMapEncodeTiled'),
+(2,1,'MN','tcgen05',16,'The same kinds read them MN-major, too: 16 elements along the rows of A or the columns of B in each 16 bytes. Table 54 does not say so: see the erratum tcgen05-narrow-mn-major.','9.7.16.10.1, Table 51; CUTLASS 4.7');
 
 INSERT INTO padded_swizzles VALUES
 (1,0,'none'),
 (1,1,'32B'),
 (1,2,'64B'),
-(1,3,'128B');
+(1,3,'128B'),
+(2,0,'none'),
+(2,1,'32B'),
+(2,2,'64B'),
+(2,3,'128B');
 
 INSERT INTO padded_elements VALUES
 (1,0,'e2m1'),
 (1,1,'e3m2'),
-(1,2,'e2m3');
+(1,2,'e2m3'),
+(2,0,'e2m1'),
+(2,1,'e3m2'),
+(2,2,'e2m3');
 
 INSERT INTO examples VALUES
 (1,0,'Figure 166','K','none','tf32',2,2,'((8,2),(4,4)):((4,32),(1,64))',64,32,16,8,'9.7.15.5.1.2.1.3'),

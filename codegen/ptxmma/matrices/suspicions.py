@@ -16,8 +16,8 @@ from ptxmma.catalog.instructions import Catalog, DatabaseLike, catalog
 from ptxmma.matrices.canonical import STRIDES, Canonical, canonical, matrix_codec, mode_of
 from ptxmma.matrices.matrix_descriptor import Descriptor, base_offset
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
-from ptxmma.matrices.shared_types import majornesses, memory_of, readable
-from ptxmma.model import Majorness, SharedMemory
+from ptxmma.matrices.shared_types import majornesses, memory_of, paddings, readable
+from ptxmma.model import Majorness, Padded, SharedMemory
 
 #: More groups of 8 lines than matrices in shared memory usually have: those of twice the largest N.
 _MOST_GROUPS = 64
@@ -79,7 +79,10 @@ def suspicions(
     if "leading_mode" in unread or read.leading_mode != "offset":
         unread.add("leading_byte_offset")  # an address
     name = matrix.element.name if matrix is not None else element
-    if unreadable := _unreadable(read.swizzle, majorness, name, majornesses(family, database)):
+    ways: list[Majorness | Padded] = [*majornesses(family, database)]
+    if matrix is None:
+        ways += paddings(family, database)
+    if unreadable := _unreadable(read.swizzle, majorness, name, ways):
         return [*_unused(descriptor, codec, unknown), unreadable]
     every = list(dict.fromkeys(each.majorness for each in majornesses(family, database) if read.swizzle in each.swizzles))
     if matrix is not None:
@@ -180,7 +183,7 @@ def _unused(descriptor: int, codec: Codec, unknown: int = 0) -> Iterator[Suspici
             yield Suspicion("", "unused", f"{bits} ignored; was {below.name} larger than the {most} that its field holds?")
 
 
-def _unreadable(swizzle: str, majorness: str | None, element: str | None, known: Iterable[Majorness]) -> Suspicion | None:
+def _unreadable(swizzle: str, majorness: str | None, element: str | None, known: Iterable[Majorness | Padded]) -> Suspicion | None:
     """The suspicion that no instruction reads a type so; None where one does, or where the type is none that instructions read."""
     reading = [each for each in known if element in each.elements]
     wanted = [each for each in reading if majorness in (None, each.majorness)]
