@@ -271,7 +271,16 @@ def test_a_tile_of_a_pair_has_the_part_of_one_cta(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("P<shape<256, 256>>::m", "there is no such product"),
+        ("P<shape<256, 256>>::m", "M and N with this CTA group and K: M 64 or 128 with N 8 to 256 in steps of 8"),
+        ("P<shape<128, 12>>::m", "M and N with this CTA group and K: M 64 or 128 with N 8 to 256 in steps of 8"),
+        ("P<shape<128>>::m", "the shape of a product is shape<m, n> or shape<m, n, k>"),
+        ("tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, float, bf16>::m",
+         "an element type is one of ptxmma's, such as ptxmma::f32"),
+        ("P<shape<128, 256, 32>>::m", "there is no such product: .* lacks the opcode, CTA group, block size, K"),
+        ("tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, e4m3, bf16>::m",
+         "types of this kind: D f16, A f16, B f16; or D f32, A f16 or bf16, B f16 or bf16"),
+        ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>"
+         "::instruction<PTXMMA_MAJORNESS_MN>()", "this product has no MN-major A or B"),
         ("P<shape<128, 256>>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>::bytes", "does not read such an A"),
         ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e2m1, e2m1>::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, "
          "256>::bytes", "does not read such an A"),

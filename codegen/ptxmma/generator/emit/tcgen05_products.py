@@ -52,7 +52,13 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         return
     facts = _facts()
     values = {"c": c_text, "spec": spec, "write": {name: write for name, (_, write) in facts.items()}, "tag": identifier}
-    values |= {"enums": _enums(catalog), "opcodes": _opcodes(catalog, facts), "rules": _rules(spec, facts), "needs": _needs(spec, facts)}
+    values |= {
+        "enums": _enums(catalog),
+        "opcodes": _opcodes(catalog, facts),
+        "rules": _rules(spec, facts),
+        "needs": _needs(spec, facts),
+        "legal": _legal(spec, facts),
+    }
     sparse = dict.fromkeys(_opcode(entry.variant.instruction.name) for entry in _multiplies(catalog) if entry.sparse)
     values |= {"sparse": " || ".join(f"p.opcode == {enumerator}" for enumerator in sparse)}
     values |= {"layouts": _layouts(spec, facts), "formats": _formats(spec, facts)}
@@ -136,6 +142,28 @@ def _rules(spec: Spec, facts: dict[str, Fact]) -> dict[str, list[_Choice]]:
     depths = [_Choice(any_of(row.of, facts), str(row.k), row.source) for row in products.depths]
     scales = [_Choice(any_of(row.of, facts), among(*facts["stype"], row.stype), row.source) for row in products.scales]
     return {"types": types, "depths": depths, "shapes": shapes, "limits": limits, "scales": scales}
+
+
+def _legal(spec: Spec, facts: dict[str, Fact]) -> dict[tuple[str, str], str]:
+    """What a user reads of types and sizes that are not legal: a condition and the legal values in C, and in words."""
+    products = spec.tensor_products
+    assert products is not None
+    rules = _rules(spec, facts)
+    types = [", ".join(f"{name[0].upper()} {' or '.join(getattr(row, name))}" for name in TYPES) for row in products.types]
+    sizes = [f"M {' or '.join(map(str, row.m))} with N {' or '.join(map(_multiples, row.n))}" for row in products.shapes]
+    legal: dict[tuple[str, str], str] = {}
+    for what, rows, texts in (("types of this kind", rules["types"], types), ("M and N with this CTA group and K", rules["shapes"], sizes)):
+        together: dict[str, list[tuple[str, str]]] = {}
+        for row, text in zip(rows, texts, strict=True):
+            together.setdefault(row.condition, []).append((row.legal, text))
+        for condition, choices in together.items():
+            values = " || ".join(f"({value})" for value, _ in choices)
+            legal[condition, values] = f"{what}: {'; or '.join(text for _, text in choices)}"
+    return legal
+
+
+def _multiples(span: Range) -> str:
+    return f"{span.first} to {span.last} in steps of {span.step}" if span.first < span.last else str(span.first)
 
 
 def _needs(spec: Spec, facts: dict[str, Fact]) -> list[_Need]:

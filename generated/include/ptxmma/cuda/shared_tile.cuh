@@ -36,7 +36,10 @@ struct number {
 };
 
 template <class Element>
-struct type_of;
+struct type_of {
+  static_assert(never<Element>::value, "ptxmma: an element type is one of ptxmma's, such as ptxmma::f32 or ptxmma::bf16");
+  static constexpr ptxmma_type value = PTXMMA_TYPE_F32;
+};
 template <>
 struct type_of<f16> {
   static constexpr ptxmma_type value = PTXMMA_TYPE_F16;

@@ -51,7 +51,10 @@ struct tcgen05_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<El
 namespace detail {
 
 template <class Shape>
-struct product_sizes;
+struct product_sizes {
+  static_assert(never<Shape>::value, "ptxmma: the shape of a product is shape<m, n> or shape<m, n, k>");
+  static constexpr uint32_t m = 0, n = 0, k = 0;
+};
 template <int M, int N>
 struct product_sizes<shape<M, N>> {
   static constexpr uint32_t m = M, n = N, k = 0;
@@ -86,7 +89,53 @@ struct tcgen05_product {
     return detail::with_depth({Opcode, CtaGroup, Kind, ScaleVec, sizes::m, sizes::n, sizes::k, detail::type_of<D>::value,
                                detail::type_of<A>::value, detail::type_of<B>::value, detail::type_of<Scale>::value, major_a, major_b});
   }
-  static_assert(ptxmma_tcgen05_product_is_legal(value()), "ptxmma: there is no such product; `ptxmma show` and the reference have those there are");
+  static constexpr ptxmma_tcgen05_product p = value();  // with K-major matrices
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F16) ||
+                    ((p.dtype == PTXMMA_TYPE_F16) && (p.atype == PTXMMA_TYPE_F16) && (p.btype == PTXMMA_TYPE_F16)) || ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_F16 || p.atype == PTXMMA_TYPE_BF16) && (p.btype == PTXMMA_TYPE_F16 || p.btype == PTXMMA_TYPE_BF16)), "ptxmma: types of this kind: D f16, A f16, B f16; or D f32, A f16 or bf16, B f16 or bf16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_TF32) ||
+                    ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_TF32) && (p.btype == PTXMMA_TYPE_TF32)), "ptxmma: types of this kind: D f32, A tf32, B tf32");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F8F6F4) ||
+                    ((p.dtype == PTXMMA_TYPE_F32 || p.dtype == PTXMMA_TYPE_F16) && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2 || p.atype == PTXMMA_TYPE_E2M3 || p.atype == PTXMMA_TYPE_E3M2 || p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2 || p.btype == PTXMMA_TYPE_E2M3 || p.btype == PTXMMA_TYPE_E3M2 || p.btype == PTXMMA_TYPE_E2M1)), "ptxmma: types of this kind: D f32 or f16, A e4m3 or e5m2 or e2m3 or e3m2 or e2m1, B e4m3 or e5m2 or e2m3 or e3m2 or e2m1");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4) ||
+                    ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2 || p.atype == PTXMMA_TYPE_E2M3 || p.atype == PTXMMA_TYPE_E3M2 || p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2 || p.btype == PTXMMA_TYPE_E2M3 || p.btype == PTXMMA_TYPE_E3M2 || p.btype == PTXMMA_TYPE_E2M1)), "ptxmma: types of this kind: D f32, A e4m3 or e5m2 or e2m3 or e3m2 or e2m1, B e4m3 or e5m2 or e2m3 or e3m2 or e2m1");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_I8) ||
+                    ((p.dtype == PTXMMA_TYPE_S32) && (p.atype == PTXMMA_TYPE_S8 || p.atype == PTXMMA_TYPE_U8) && (p.btype == PTXMMA_TYPE_S8 || p.btype == PTXMMA_TYPE_U8)), "ptxmma: types of this kind: D s32, A s8 or u8, B s8 or u8");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) ||
+                    ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E2M1)), "ptxmma: types of this kind: D f32, A e2m1, B e2m1");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32)) ||
+                    ((p.m == 64 || p.m == 128) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0)), "ptxmma: M and N with this CTA group and K: M 64 or 128 with N 8 to 256 in steps of 8");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32)) ||
+                    ((p.m == 128 || p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 128 or 256 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 32) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64)) ||
+                    ((p.m == 64 || p.m == 128) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0)), "ptxmma: M and N with this CTA group and K: M 64 or 128 with N 8 to 256 in steps of 8");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 32) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64)) ||
+                    ((p.m == 128 || p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 128 or 256 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 128)) ||
+                    ((p.m == 128) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 128 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 128)) ||
+                    ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_I8) ||
+                    ((p.m == 64 || p.m == 128) && ((p.n >= 8 && p.n <= 32 && (p.n - 8) % 8 == 0) || (p.n >= 48 && p.n <= 256 && (p.n - 48) % 16 == 0))), "ptxmma: M and N with this CTA group and K: M 64 or 128 with N 8 to 32 in steps of 8 or 48 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_I8) ||
+                    ((p.m == 128 || p.m == 256) && (p.n >= 32 && p.n <= 256 && (p.n - 32) % 32 == 0)), "ptxmma: M and N with this CTA group and K: M 128 or 256 with N 32 to 256 in steps of 32");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) ||
+                    ((p.m == 128) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0)), "ptxmma: M and N with this CTA group and K: M 128 with N 8 to 256 in steps of 8");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.k == 32) || (p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 64)) ||
+                    ((p.m == 128 || p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 128 or 256 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.k == 64) ||
+                    ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 128) ||
+                    ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 96) ||
+                    ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) ||
+                    ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA_WS) ||
+                    ((p.m == 32 || p.m == 64 || p.m == 128) && ((p.n >= 64 && p.n <= 128 && (p.n - 64) % 64 == 0) || (p.n == 256))), "ptxmma: M and N with this CTA group and K: M 32 or 64 or 128 with N 64 to 128 in steps of 64 or 256");
+  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) ||
+                    ((p.m == 32 || p.m == 64 || p.m == 128) && (p.n >= 64 && p.n <= 128 && (p.n - 64) % 64 == 0)), "ptxmma: M and N with this CTA group and K: M 32 or 64 or 128 with N 64 to 128 in steps of 64");
+  static_assert(ptxmma_tcgen05_product_is_legal(p),
+                "ptxmma: there is no such product: an error above names the legal types or sizes, or this kind lacks the opcode, CTA group, block size, K or type of scale factors");
 
   static constexpr uint32_t m = value().m, n = value().n, k = value().k;
   static constexpr uint32_t a_depth = ptxmma_tcgen05_product_a_depth(value());      // elements of A along k that an instruction reads
@@ -95,13 +144,13 @@ struct tcgen05_product {
 
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
   struct a_tile : tcgen05_tile<A, majorness, swizzle, extent, depth, a_depth> {
-    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<A>::value), "ptxmma: the product does not read such an A");
+    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<A>::value), "ptxmma: the product does not read such an A from a tile: this majorness with this type, or a type of 4 or 6 bits that lies padded (those have no tile here)");
     static_assert(extent >= m / ctas, "ptxmma: the tile has fewer rows than the product reads: at least M, or M / 2 in each CTA of a pair");
     static_assert(depth >= a_depth, "ptxmma: the tile is less deep than the product: at least K, or K / 2 of a sparse A");
   };
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
   struct b_tile : tcgen05_tile<B, majorness, swizzle, extent, depth, k> {
-    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<B>::value), "ptxmma: the product does not read such a B");
+    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<B>::value), "ptxmma: the product does not read such a B from a tile: this majorness with this type, or a type of 4 or 6 bits that lies padded (those have no tile here)");
     static_assert(extent >= n / ctas, "ptxmma: the tile has fewer columns than the product reads: at least N, or N / 2 in each CTA of a pair");
     static_assert(depth >= k, "ptxmma: the tile is less deep than the product: at least K");
   };
@@ -110,9 +159,8 @@ struct tcgen05_product {
   // compile in a pass for a target that lacks the product.
   template <ptxmma_majorness major_a = PTXMMA_MAJORNESS_K, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K>
   PTXMMA_MEMBER uint32_t instruction(uint32_t scale_a_id = 0, uint32_t scale_b_id = 0) {
-    static_assert(ptxmma_tcgen05_product_is_legal(value(major_a, major_b)), "ptxmma: there is no such product with matrices of these majornesses");
+    static_assert(ptxmma_tcgen05_product_is_legal(value(major_a, major_b)), "ptxmma: this product has no MN-major A or B: the kind has only K-major ones, or N is too small or no multiple of what an MN-major B takes");
 #if defined(__CUDA_ARCH__)
-    constexpr ptxmma_tcgen05_product p = value(major_a, major_b);
     static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && (p.k == 96)) ||
                       (PTXMMA_PASS == 1030 || (PTXMMA_PASS >= 1032 && PTXMMA_PASS <= 1070) || PTXMMA_PASS == 1072), "ptxmma: K = 96 of this kind needs sm_103a or sm_107a");
     static_assert(!(((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && (p.k == 64)) ||
