@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -239,6 +240,20 @@ def test_decode_says_what_is_suspicious() -> None:
     )
     suspicions = json.loads(ask("decode", hex(wrong), "--json", code=1))["suspicions"]
     assert [(one["field"], one["rule"]) for one in suspicions] == [("", "unused"), ("stride_byte_offset", "bytes")]
+
+
+def test_decode_suggests_the_family_that_the_version_names() -> None:
+    bits, hint = "0x4000404004000000", "the bits may be a descriptor of tcgen05: give --family tcgen05"
+    assert hint in ask("decode", bits, code=1)
+    assert hint not in ask("decode", bits, "--family", "tcgen05")
+    assert "--family" not in ask("decode", hex(made(sbo=16384) | 1 << 15), code=1), "version 0"
+
+
+def test_help_names_every_swizzle(catalog: Catalog) -> None:
+    memory = catalog.database.spec.shared_memory
+    assert memory is not None
+    names = {mode.name.removesuffix("B") if mode.name[:-1].isdigit() else mode.name for mode in memory.swizzles}
+    assert names <= set(re.findall(r"\w+", ask("encode", "--help")))
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from ptxmma.catalog.descriptor_bits import taken
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.requirements import accepting
-from ptxmma.model import DescriptorFormat
+from ptxmma.model import DescriptorFormat, Spec
 
 
 def reads(family: str, of: str) -> bool:
     """Whether what is said of the families ``of``, which all begin so, holds for a family: of ``"tcgen05"`` for ``"tcgen05.mma"``."""
     return f"{family}.".startswith(f"{of}.")
+
+
+def marked(spec: Spec, describes: str, bits: int) -> list[str]:
+    """The families whose descriptors hold something other than 0 in fields that always hold the same, if the bits hold it there."""
+    families = []
+    for format in spec.descriptors:
+        marks = [field for field in format.fields if field.fixed]
+        if format.describes == describes and marks and all(taken(field, bits) == field.fixed for field in marks):
+            families.append(format.family)
+    return families
 
 
 def check_target(format: DescriptorFormat, kind: str, target: str, database: DatabaseLike) -> None:

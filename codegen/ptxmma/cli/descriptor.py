@@ -131,6 +131,7 @@ def decode(descriptor: int, family: str, element: str | None, major: str | None,
     Example:
       ptxmma descriptor decode 0x4000004000010040 --type bf16 --major k
     """  # noqa: D301  # click's mark for lines that stay as they are
+    from ptxmma.catalog.descriptor_readers import marked, reads
     from ptxmma.matrices.suspicions import suspicions
 
     spec = catalog_of(database).database.spec
@@ -147,6 +148,9 @@ def decode(descriptor: int, family: str, element: str | None, major: str | None,
         _table(descriptor, kind, form, family, database)
         if form == "grid":
             _explanation(descriptor, major, family, wrong, database)
+            others = [each for each in marked(spec, "matrix", descriptor) if not reads(family, each)]
+            for each in others if wrong else []:
+                click.echo(f"the bits may be a descriptor of {each}: give --family {each}")
     sys.exit(1 if wrong else 0)
 
 

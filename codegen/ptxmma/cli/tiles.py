@@ -24,7 +24,7 @@ def integer(value: object) -> int:
 _HELP = {
     "type": "The element type, as in PTX: bf16.",
     "major": "Which dimension is contiguous: k, or mn for the rows of A and the columns of B.",
-    "swizzle": "none, 32, 64 or 128 bytes.",
+    "swizzle": "none, 32, 64 or 128 bytes; for tcgen05 also 128B_ATOM_32B.",
     "rows": "Rows of A, or columns of B.",
     "cols": "Depth, along k; of a sparse A the stored one.",
     "address": "Shared address of the first byte, before the swizzle.",
