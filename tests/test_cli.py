@@ -30,6 +30,7 @@ from ptxmma import cli, paths
 from ptxmma.catalog import cplusplus, description, listing, mentions
 from ptxmma.catalog.instructions import Catalog, instruction
 from ptxmma.cli import VERBS, main, render
+from ptxmma.cli.command import Command
 from ptxmma.cli.render import Cell, Table
 from ptxmma.matrices.operations import operation
 from ptxmma.model.bitmap import domain
@@ -565,12 +566,43 @@ def test_every_option_with_known_values_is_completed(words: list[str], offered: 
     assert {item.value for item in complete.get_completions(words[:-1], words[-1])} == set(offered)
 
 
+def _commands() -> list[click.Command | None]:
+    """Those that take options: of a group its members."""
+    verbs = [main.get_command(click.Context(main), verb) for verb in VERBS]
+    return [each for verb in verbs for each in (verb.commands.values() if isinstance(verb, click.Group) else [verb])]
+
+
+def test_every_command_refuses_an_option_that_is_given_twice() -> None:
+    for command in _commands():
+        assert isinstance(command, Command)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["layout", _F16, "--operand", "a", "--operand", "b"], "--operand"),
+        (["layout", _F16, "--operand", "a", "--row", "1", "--row=2"], "--row"),
+        (["trace", _F16, "--row", "1", "--col", "1", "--col", "1"], "--col"),
+        (["smem", "--rows", "64", "--rows", "32"], "--rows"),
+        (["descriptor", "encode", "--rows", "128", "--rows", "64"], "--rows"),
+        (["descriptor", "instruction", "f16", "--target", "sm_100a", "--target", "sm_103a", "1"], "--target"),
+        (["check", "--target", "sm_90a", "--target", "sm_100a"], "--target"),
+    ],
+)
+def test_an_option_that_is_given_twice(arguments: list[str], option: str) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert (result.exit_code, f"{option} is given twice; give it once" in result.output) == (2, True), result.output
+
+
+def test_some_options_may_be_repeated() -> None:
+    result = CliRunner().invoke(main, ["check", "--ignore", "stride", "--ignore", "metadata", "-"], input="")
+    assert "twice" not in result.output
+
+
 def test_no_option_is_left_without_completion() -> None:
     """Numbers, flags, files and texts of the user's own have none."""
     free = {"pattern", "old", "new", "descriptor"}
-    commands = [main.get_command(click.Context(main), verb) for verb in VERBS]
-    commands = [each for command in commands for each in (command.commands.values() if isinstance(command, click.Group) else [command])]
-    for command in commands:
+    for command in _commands():
         assert command
         for parameter in command.params:
             texts = parameter.type is click.STRING and not getattr(parameter, "is_flag", False)

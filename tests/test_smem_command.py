@@ -229,6 +229,12 @@ def test_only_the_conflicts() -> None:
     assert "units" not in json.loads(ask(*_K128, "--conflicts", "--json"))
 
 
+def _k128(**other: str) -> tuple[str, ...]:
+    """The options of ``_K128`` with other values for some."""
+    options = dict(zip(_K128[::2], _K128[1::2], strict=True)) | {f"--{name}": value for name, value in other.items()}
+    return tuple(word for option in options.items() for word in option)
+
+
 # --- errors -----------------------------------------------------------------------------------------------------------------
 
 
@@ -244,11 +250,11 @@ def test_only_the_conflicts() -> None:
         ((*_K128[:-3], "60", "--cols", "64"), "--rows 60 must be a multiple of 8, the lines of an atom, as 64 is"),
         ((*_K128, "--address", "100"), "--address 100 must be a multiple of 128 bytes, 0 or more"),
         ((*_K128, "--sbo", "512"), "--lbo 4096, --sbo 512: elements (4, 0) and (8, 0) would lie at one address"),
-        ((*_K128, "--swizzle", "256"), "unknown swizzle '256B'; known: none, 32B, 64B, 128B"),
-        ((*_K128, "--type", "f64"), "they read K-major: f16, bf16, tf32"),
-        (("--family", "tcgen05", *_K128, "--type", "e2m3"), "tcgen05 reads e2m3 with padding; say so, with --padded, or take one of f16"),
+        (_k128(swizzle="256"), "unknown swizzle '256B'; known: none, 32B, 64B, 128B"),
+        (_k128(type="f64"), "they read K-major: f16, bf16, tf32"),
+        (("--family", "tcgen05", *_k128(type="e2m3")), "tcgen05 reads e2m3 with padding; say so, with --padded, or take one of f16"),
         ((*_K128, "--padded"), "wgmma reads no bf16 with padding; K-major: nothing"),
-        ((*_K128, "--major", "mn", "--type", "tf32"), "tf32 cannot be read MN-major from shared memory; f16, bf16 can"),
+        (_k128(major="mn", type="tf32"), "tf32 cannot be read MN-major from shared memory; f16, bf16 can"),
     ],
 )
 def test_errors_say_what_is_legal(arguments: tuple[str, ...], said: str) -> None:

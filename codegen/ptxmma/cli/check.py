@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, completed, database_option, known_names, named_target
 from ptxmma.ptx.languages import LANGUAGES
 
@@ -34,7 +35,7 @@ def _rule_names(_context: click.Context) -> list[str]:
     return list(RULES)
 
 
-@click.command("check")
+@click.command("check", cls=Command)
 @click.argument("files", metavar="[FILE|DIRECTORY|-]...", nargs=-1, type=click.Path())
 @click.option(
     "--target",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptxmma.cli.command import Group
 from ptxmma.cli.descriptor_fields import bit_range, instruction, zero_column_mask
 from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options
 from ptxmma.cli.tiles import family_option, in_options, integer, padded_option, swizzle_name, tile_option
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ptxmma.model import DescriptorField, ElementType
 
 
-@click.group("descriptor")
+@click.group("descriptor", cls=Group)
 def command() -> None:
     """Make and read descriptors: the matrix descriptors of wgmma, the instruction descriptors of tcgen05.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, completed, database_option, known_names, table_options
 from ptxmma.cli.tiles import integer
 
@@ -32,7 +33,7 @@ def _fields(describes: str) -> Callable[[click.Context], list[str]]:
     return names
 
 
-@click.command("instruction")
+@click.command("instruction", cls=Command)
 @click.argument("kind", shell_complete=known_names("kind"))
 @click.argument("given", nargs=-1, metavar="BITS | FIELD=VALUE...", shell_complete=completed(_fields("instruction")))
 @click.option("--target", metavar="NAME", shell_complete=known_names("target"), help="Accept what this target has only.")
@@ -58,7 +59,7 @@ def instruction(kind: str, given: Sequence[str], target: str | None, form: str, 
         raise click.UsageError(str(error)) from None
 
 
-@click.command("zero-column-mask")
+@click.command("zero-column-mask", cls=Command)
 @click.argument("given", nargs=-1, metavar="BITS | FIELD=VALUE...", shell_complete=completed(_fields("columns")))
 @click.option("--m", type=int, help="Rows of A: with --n, the columns that are taken as zeros.")
 @click.option("--n", type=int, help="Columns of B.")

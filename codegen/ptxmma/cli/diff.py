@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ptxmma.cli.command import Command
 from ptxmma.cli.options import json_option
 from ptxmma.cli.render import blocks, emit
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-@click.command("diff")
+@click.command("diff", cls=Command)
 @click.argument("old")
 @click.argument("new")
 @json_option

@@ -6,10 +6,11 @@ import click
 
 from ptxmma import paths
 from ptxmma.cli import Failure
+from ptxmma.cli.command import Command
 from ptxmma.cli.options import find, spellings
 
 
-@click.command("explore")
+@click.command("explore", cls=Command)
 @click.argument("spelling", metavar="[INSTRUCTION]", required=False, shell_complete=spellings)
 @click.option("--print", "printed", is_flag=True, help="Print the address of the page, and open nothing.")
 def command(spelling: str | None, printed: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ptxmma.cli import Failure
+from ptxmma.cli.command import Command
 from ptxmma.cli.options import completed, database_option
 
 FORMATS = ("sqlite", "json", "csv", "parquet")
@@ -19,7 +20,7 @@ def _tables(context: click.Context) -> list[str]:
     return [*exports.tables(connection), *exports.views(connection)]
 
 
-@click.command("export")
+@click.command("export", cls=Command)
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="What to make of the database.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to; all tables as csv or parquet go to a directory or a .zip file.")
 @click.option(

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from ptxmma import paths
+from ptxmma.cli.command import Command
 from ptxmma.cli.options import DIRECTORY, completed, read, spec_options
 
 
@@ -18,7 +19,7 @@ def _outputs(_context: click.Context) -> list[str]:
     return list(EMITTERS)
 
 
-@click.command("generate")
+@click.command("generate", cls=Command)
 @spec_options
 @click.option(
     "--out",

@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
+from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, database_option, known_names, named_target, table_options
 from ptxmma.cli.render import Table, draw
 
 
-@click.command("list")
+@click.command("list", cls=Command)
 @click.argument("pattern", required=False)
 @click.option("--family", metavar="NAME", shell_complete=known_names("family"), help="Only this family: mma, mma.sp, wgmma …")
 @click.option(

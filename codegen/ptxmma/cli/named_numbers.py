@@ -8,13 +8,14 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from ptxmma.cli.command import Command, refuse_twice
 from ptxmma.cli.options import catalog_of
 
 #: The text that follows each unknown option; None without a value.
 Given = dict[str, str | None]
 
 
-class NamedNumbers(click.Command):
+class NamedNumbers(Command):
     """A command that also takes ``--NAME N`` for any name; they come as its parameter ``numbers``, which :func:`numbers_of` reads.
 
     ``axes`` are the usual names, with what ``--help`` says of them.
@@ -43,7 +44,10 @@ class NamedNumbers(click.Command):
                 break
             if not name.startswith("--") or name in known:
                 rest.append(word)
-            elif equals:
+                continue
+            if name[2:] in numbers and not ctx.resilient_parsing:
+                refuse_twice(name, ctx)
+            if equals:
                 numbers[name[2:]] = value
             else:
                 numbers[name[2:]] = args.pop(0) if args and not args[0].startswith("--") else None

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ptxmma.cli import Failure
+from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, find, instruction_argument, json_option
 from ptxmma.cli.product_options import product_options, resolved
 from ptxmma.cli.render import aligned, blocks, emit, heading
@@ -17,7 +18,7 @@ from ptxmma.cli.render import aligned, blocks, emit, heading
 Answer = dict[str, Any]
 
 
-@click.command("show")
+@click.command("show", cls=Command)
 @instruction_argument
 @product_options
 @json_option

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptxmma.cli.command import Command
 from ptxmma.cli.matrices import coloured, draw_matrix, within
 from ptxmma.cli.options import catalog_of, database_option, table_options
 from ptxmma.cli.tiles import family_option, in_options, padded_option, swizzle_name, tile_option
@@ -20,7 +21,7 @@ Units = list[list[int]]
 _STRONG = 2
 
 
-@click.command("smem")
+@click.command("smem", cls=Command)
 @family_option
 @tile_option("type", required=True)
 @tile_option("major", required=True)

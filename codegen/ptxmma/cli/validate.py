@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from ptxmma.cli.command import Command
 from ptxmma.cli.options import read, spec_options
 
 
-@click.command("validate")
+@click.command("validate", cls=Command)
 @spec_options
 def command(spec: Path, overlay: Path | None) -> None:
     """Check the spec and list every problem.
