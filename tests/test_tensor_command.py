@@ -66,7 +66,7 @@ def test_places_and_cells_of_an_operand_at_an_address() -> None:
     (answer,) = json.loads(layout("--lane", "85", "--column", "264", "--base", "0x100040", "--json"))
     assert (answer["row"], answer["col"]) == (37, 200)
     assert "allowed: lane 0 or 16; column 0..320 on sm_107f, 0..256" in layout("--row", "0", "--col", "0", "--base", "0x50040", code=2)
-    assert "nothing of D of M = 64" in layout("--lane", "85", "--column", "3", "--base", "0x100040", code=2)
+    assert "its layout is D of M = 64" in layout("--lane", "85", "--column", "3", "--base", "0x100040", code=2)
 
 
 def test_the_help_names_the_options_of_operands() -> None:
@@ -132,7 +132,7 @@ def test_show_counts_and_names_types() -> None:
         (("--lane", "3"), "--lane needs --column"),
         (("--lane", "3", "--column", "0", "--bit", "32"), "--bit 32 is outside 0..31"),
         (("--row", "3", "--col", "0", "--bit", "4"), "--bit needs --lane and --column"),
-        (("--lane", "16", "--column", "0"), "nothing of D of M = 64 without .ws: 16 rows in each 32 lanes lies at"),
+        (("--lane", "16", "--column", "0"), "bit = 0; its layout is D of M = 64 without .ws: 16 rows in each 32 lanes\n"),
     ],
 )
 def test_wrong_places_are_refused(arguments: tuple[str, ...], message: str) -> None:
@@ -141,8 +141,29 @@ def test_wrong_places_are_refused(arguments: tuple[str, ...], message: str) -> N
 
 def test_an_opcode_alone_says_which_options_it_needs() -> None:
     said = ask("layout", _OPCODE, "--operand", "d-tmem", code=2)
-    assert "the opcode does not state m, n, dtype, atype, btype" in said
+    stated = f"d-tmem of {_OPCODE}: the opcode does not state m, n, dtype, atype, btype; give --m, --n, --dtype, --atype, --btype\n"
+    assert said.endswith(stated)
+    load = ("--through", "tcgen05.ld.sync.aligned.32x32b.x32.b32")
+    assert ask("layout", _OPCODE, "--operand", "d-tmem", *load, code=2).endswith(stated)
     assert "say which --operand: d-tmem, a-tmem" in ask("layout", _OPCODE, *_HALF, code=2)
+
+
+def test_a_layout_that_no_source_states_is_refused_once() -> None:
+    said = ask("layout", _SPARSE, *_HALF, "--operand", "metadata", "--row", "37", "--chunk", "5", code=2)
+    assert said.count(_SPARSE) == said.count("no source says where sp-meta-tmem of") == 1
+    assert "--m" not in said
+
+
+def test_an_operand_that_does_not_exist() -> None:
+    said = ask("layout", _OPCODE, *_HALF, "--operand", "foo", code=2)
+    assert f"{_OPCODE} has no operand 'foo'; no operand in registers has a layout; in tensor memory: d-tmem, a-tmem" in said
+
+
+def test_a_selection_that_is_not_legal() -> None:
+    scaled = "tcgen05.mma.cta_group::1.kind::mxf4.block_scale"
+    product = ("--m", "128", "--n", "128", "--dtype", "f32", "--atype", "e2m1", "--btype", "e2m1", "--operand", "scale-a")
+    said = ask("layout", scaled, *product, "--row", "3", "--block", "0", "--scale-id", "1", code=2)
+    assert "--scale-id 1 is not legal; allowed: 0 or 2" in said
 
 
 def test_illegal_options_say_what_is_legal() -> None:

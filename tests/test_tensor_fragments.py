@@ -103,7 +103,7 @@ def test_packed_loads_have_two_elements_of_a_narrow_d_in_a_register() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     fragment = _fragment("1", 64, 64, "32x32b.x32")
-    with pytest.raises(ValueError, match=r"nothing of D .* lies at"):
+    with pytest.raises(ValueError, match=r"nothing of the operand lies at .*; its layout is D "):
         fragment.coords(0, 16, 0)  # M = 64 leaves the upper half of a warp's lanes free
     with pytest.raises(ValueError, match=r"40 columns in loads of 32: Triton's linear layouts need powers of two"):
         _fragment("1", 128, 40, "32x32b.x32").to_triton()

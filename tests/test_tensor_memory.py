@@ -75,7 +75,7 @@ def test_a_has_two_elements_of_16_bits_in_a_cell() -> None:
     assert (a.locate(3, 4), a.locate(3, 5)) == (Place(0, 3, 2, 0), Place(0, 3, 2, 16))
     assert a.columns == 8
     assert a.coords(3, 2, 16) == a.coords(3, 2, 31) == (3, 5)
-    with pytest.raises(ValueError, match=r"nothing of A .* lies at"):
+    with pytest.raises(ValueError, match=r"nothing of the operand lies at .*; its layout is A "):
         a.coords(3, 8)
 
 
@@ -84,7 +84,10 @@ def test_places_outside_are_refused() -> None:
     assert isinstance(d, ptxmma.TensorOperand)
     with pytest.raises(ValueError, match=r"row = 64 is out of range: 0\.\.63"):
         d.locate(64, 0)
-    with pytest.raises(ValueError, match=r"nothing of D of M = 64 without \.ws: .* lies at cta = 0, lane = 16, column = 0, bit = 0"):
+    with pytest.raises(
+        ValueError,
+        match=r"nothing of the operand lies at cta = 0, lane = 16, column = 0, bit = 0; its layout is D of M = 64 without \.ws: ",
+    ):
         d.coords(16, 0)
     with pytest.raises(TypeError, match="col is missing"):
         d.locate(3)

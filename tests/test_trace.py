@@ -328,6 +328,7 @@ def test_computations_and_descriptors() -> None:
         ((_F16, "--row", "2", "--col", "3", "--byte-id-a", "0"), "has no byte-id-a"),
         ((_F16, "--row", "2", "--col", "3", "--a-from", "descriptor"), "its operands come in one way only"),
         (("wgmma.fence.sync.aligned", "--row", "2", "--col", "3"), "neither moves nor multiplies matrices"),
+        (("tcgen05.mma.cta_group::1.kind::f16", "--row", "2", "--col", "3"), "`ptxmma layout` with --operand d-tmem shows where"),
     ],
 )
 def test_errors_say_what_is_legal(arguments: tuple[str, ...], said: str) -> None:

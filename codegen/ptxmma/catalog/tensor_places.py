@@ -105,7 +105,7 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
             outside = any(_any(there[name] != value // self._step(name) * self._step(name)) for name, value in given.items())
         if outside:
             where = ", ".join(f"{name} = {value}" for name, value in given.items())
-            raise ValueError(f"nothing of {self.layout.title} lies at {where}")
+            raise ValueError(f"nothing of the operand lies at {where}; its layout is {self.layout.title}")
         return tuple(axes[axis] for axis in self.sizes)
 
     def _step(self, name: str) -> int:

@@ -108,6 +108,8 @@ def command(
     instruction = resolved(find(spelling, database))
     tensor = tensor_layout.operands(instruction)
     meant = tensor_layout.named(instruction, operand) if operand is not None else None
+    if meant is not None:
+        tensor_layout.layout_of(instruction, meant)
     if through is not None:
         if meant is None:
             raise click.UsageError(f"--through is for an --operand in tensor memory: {', '.join(tensor) or 'this instruction has none'}")

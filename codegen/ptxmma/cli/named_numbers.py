@@ -84,7 +84,8 @@ def numbers_of(given: Given, legal: Mapping[str, Sequence[int]], subject: str, b
             raise click.UsageError(f"--{name} takes a number, {_span(values)}{'' if text is None else f', not {text!r}'}") from None
         if number not in values:
             more = (beyond or {}).get(name.replace("-", "_"), "")
-            raise click.UsageError(f"--{name} {number} is outside {_span(values)}{more}")
+            wrong = "outside" if ".." in _span(values) else "not legal; allowed:"
+            raise click.UsageError(f"--{name} {number} is {wrong} {_span(values)}{more}")
         numbers[name.replace("-", "_")] = number
     return numbers
 

@@ -41,13 +41,22 @@ def named(instruction: Instruction, name: str) -> TensorOperand | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
+def layout_of(instruction: Instruction, operand: TensorOperand) -> TensorPlaces:
+    """The layout of an operand; exits with 2 where it depends on options that are not given, or is not known."""
+    from ptxmma.catalog import resolution
+
+    if operand.tensor is not None:
+        return operand.tensor
+    missing = [] if instruction.shape_sizes else resolution.unstated(instruction.database.spec, instruction.variant)
+    if not missing:
+        raise click.UsageError(operand.why)
+    options = ", ".join(f"--{name}" for name in missing)
+    raise click.UsageError(f"{operand.name} of {instruction.canonical}: the opcode does not state {', '.join(missing)}; give {options}")
+
+
 def show(instruction: Instruction, operand: TensorOperand, lane: int | None, bit: int | None, numbers: Given, form: str) -> None:
     """Print one place where the options name one, and otherwise the whole operand."""
-    placed = operand.tensor
-    if placed is None:
-        raise click.UsageError(
-            f"{operand.name} of {instruction.canonical}: {operand.why}; for the command these are options: --m 128 --n 256"
-        )
+    placed = layout_of(instruction, operand)
     subject = f"{operand.name} of {instruction.canonical}"
     base = _start(placed, numbers, subject)
     if lane is not None:

@@ -205,7 +205,7 @@ def short_name(instruction: Instruction, name: str) -> str:
     for each in described:
         if lowered in (each.of, each.name):
             raise Missing(f"{instruction.canonical} reads {each.of} from shared memory, through a descriptor: no register holds it")
-    laid_out = f"operands with a layout: {', '.join(operands)}" if operands else "no operand in registers has one"
+    laid_out = f"operands with a layout: {', '.join(operands)}" if operands else "no operand in registers has a layout"
     if any(lowered == each.name for form in instruction.forms for each in form.operands):
         raise Missing(f"operand {name!r} of {instruction.canonical} has no layout; {laid_out}")
     raise Missing(f"{instruction.canonical} has no operand {name!r}; {laid_out}")

@@ -45,7 +45,9 @@ class TensorCopy(TensorAddress):
         """Where each byte lies."""
         placed = resolution.copied(context.spec, context.variant, context.entry.kind)
         known = super().describe(context)
-        return known | {"tensor": placed, "sizes": placed.sizes} if placed is not None else known | {"why": "no source says where it lies"}
+        if placed is None:
+            return known | {"why": f"no source says where {context.name} of {context.variant.canonical} lies"}
+        return known | {"tensor": placed, "sizes": placed.sizes}
 
 
 class TensorMatrix(Placed):

@@ -106,6 +106,13 @@ class TensorMultiply(Effect):
 
         return tensor_emulation.multiply
 
+    def _refusal(self, instruction: Instruction) -> Missing:
+        (d,) = (operand.name for operand in instruction.forms[0].operands if operand.kind == "tensor-accumulator")
+        return Missing(
+            f"{instruction.canonical} multiplies matrices in tensor and shared memory, and trace follows elements of registers; "
+            f"`ptxmma layout` with --operand {d} shows where an element of D lies, and `ptxmma smem --family tcgen05` where those of B lie"
+        )
+
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """A sum in tensor memory and a descriptor."""
         yield from super().lacks(entry)
