@@ -14,7 +14,6 @@ import yaml
 
 from cuda_calls import Kernels, Nvcc, calls, instructions_in
 from ptxmma import paths
-from ptxmma.catalog.cplusplus import header
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.variants import recased
 
@@ -62,7 +61,7 @@ def compiled(compiler: Nvcc, catalog: Catalog) -> dict[str, list[Instruction]]:
 def test_every_wrapper_makes_its_canonical_instruction(
     compiler: Nvcc, catalog: Catalog, compiled: dict[str, list[Instruction]], target: str, tmp_path: Path
 ) -> None:
-    kernels = Kernels(*sorted({f"ptxmma/{header(instruction)}" for instruction in compiled[target]}))
+    kernels = Kernels("ptxmma/ptxmma.cuh")  # all headers: those that a target has no use for must compile there, too
     for instruction in compiled[target]:
         for call in calls(catalog, instruction, target):
             kernels.add(call.of(f"ptxmma::{instruction.identifier}"), instruction.canonical)
