@@ -19,7 +19,8 @@ from ptxmma.matrices import sparse
 from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap
 from ptxmma_proof import peers
-from ptxmma_proof.peers import binding, compared, headers, pytorch, recorded
+from ptxmma_proof.peers import binding, compared, explanations, headers, pytorch, recorded
+from ptxmma_proof.peers.explanations import Explained
 from ptxmma_proof.peers.headers import Atom, Cutlass
 
 
@@ -115,12 +116,26 @@ def test_an_instruction_that_is_gone_contradicts_the_peers(catalog: Catalog, pee
 
 
 def test_an_explanation_speaks_of_nothing_else() -> None:
-    for entry in peers.explanations():
+    for entry in explanations.read():
         other = compared.Difference(entry.peer, entry.subject.replace("*", "x"), entry.operand.replace("?", "a"), entry.theirs, "", 1, 1)
         if not re.search(r"[\[\]]", entry.subject):
             assert entry.speaks_of(other)
         assert not entry.speaks_of(other._replace(peer="another"))
         assert not entry.speaks_of(other._replace(operand="another operand"))
+
+
+def test_alike_differences_are_one_line_of_evidence() -> None:
+    explained, other = (
+        [Explained(compared.Difference("CuTe", subject, "a", "theirs", "ours", 1, 2), why) for subject in subjects]
+        for subjects, why in ((("first", "second", "first"), "because"), (("first",), ""))
+    )
+    together, apart = explanations.lines([*explained, *other])
+    assert together == witnesses.Difference(
+        subjects=("CuTe: first", "CuTe: second"), operand="a", theirs="theirs", ours="ours", why="because"
+    )
+    assert (apart.subjects, apart.why) == (("CuTe: first",), "")
+    assert explanations.unexplained(explained) == 0
+    assert list(explanations.words(other)) == ["CuTe, first, a: theirs; ours (1 of 2 places)", "    NOT EXPLAINED"]
 
 
 # --- CUTLASS's headers ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,22 +12,20 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import yaml
 
 from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction
 from ptxmma.catalog.interop import from_cute
 from ptxmma.catalog.witnesses import Line, Tool
-from ptxmma_proof.peers import compared, headers, probe, pytorch, recorded
+from ptxmma_proof.peers import compared, explanations, headers, probe, pytorch, recorded
 from ptxmma_proof.peers.binding import bind
 from ptxmma_proof.peers.compared import Counted, Difference, role
 from ptxmma_proof.peers.element_places import evaluated
+from ptxmma_proof.peers.explanations import Explained
 from ptxmma_proof.peers.headers import Atom
 from ptxmma_proof.peers.probe import Probe
 from ptxmma_proof.peers.recorded import AtomRecord, Peer, SharedRecord
 
-#: Why some peers differ, written by a person.
-EXPLAINED = Path(__file__).with_name("explained.yaml")
 #: Our side of a difference if no operand form fits an atom's statement.
 UNBOUND = "see the form"
 #: The architectures that CuTe covers; of older ones it has a part.
@@ -41,20 +38,6 @@ class MissingPeerError(RuntimeError):
     """CUTLASS's headers or the compiler that reads them are missing; the message says what to install."""
 
 
-class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Why a peer differs; all fields but ``why`` are patterns like those of file names."""
-
-    peer: str
-    subject: str
-    operand: str
-    theirs: str = "*"
-    why: str
-
-    def speaks_of(self, other: Difference) -> bool:
-        """Whether it explains a difference."""
-        return all(fnmatch.fnmatchcase(getattr(other, name), getattr(self, name)) for name in ("peer", "subject", "operand", "theirs"))
-
-
 class Outcome(NamedTuple):
     """The outcome of a comparison."""
 
@@ -62,8 +45,7 @@ class Outcome(NamedTuple):
     peer: Peer
     unknown: dict[str, list[str]]  # instructions that CuTe has and we lack, with their atoms
     counted: Counted
-    differences: list[Difference]
-    why: list[str]  # of each difference; "" without an explanation
+    differences: list[Explained]
     conversions: list[pytorch.Conversion]
     tools: tuple[Tool, ...]
     date: str
@@ -71,7 +53,7 @@ class Outcome(NamedTuple):
     @property
     def agrees(self) -> bool:
         """Whether every difference is explained, and we have every instruction of our families that CuTe has."""
-        return all(self.why) and not self._lacked
+        return not explanations.unexplained(self.differences) and not self._lacked
 
     @property
     def _lacked(self) -> list[str]:
@@ -80,21 +62,20 @@ class Outcome(NamedTuple):
 
     def words(self) -> Iterator[str]:
         """The comparison in words."""
-        for entry, reason in zip(self.differences, self.why, strict=True):
-            yield f"{entry.peer}, {entry.subject}, {entry.operand}: {entry.theirs}; {entry.ours} ({entry.places} of {entry.of} places)"
-            yield f"    explained: {reason}" if reason else "    NOT EXPLAINED"
+        yield from explanations.words(self.differences)
         for name in self._lacked:
             yield f"{', '.join(self.unknown[name])}: the database has no {name}"
         yield (
             f"{len(self.peer.atoms)} atoms, {self.counted.places} places, {self.counted.passes} comparisons agree, "
-            f"{self.counted.shapes} shapes agree, {len(self.differences)} differ, {self.why.count('')} of them unexplained"
+            f"{self.counted.shapes} shapes agree, {len(self.differences)} differ, "
+            f"{explanations.unexplained(self.differences)} of them unexplained"
         )
 
     @property
     def record(self) -> list[Line]:
         """The comparison as lines of ``spec/evidence/peers.jsonl``."""
         unknown = [witnesses.Unknown(instruction=name, atoms=tuple(atoms)) for name, atoms in self.unknown.items()]
-        return [self._run(), *self._compared(), *self._differences(), *unknown]
+        return [self._run(), *self._compared(), *explanations.lines(self.differences), *unknown]
 
     def _run(self) -> witnesses.Run:
         totals = {
@@ -112,7 +93,7 @@ class Outcome(NamedTuple):
 
     def _compared(self) -> Iterator[witnesses.Compared]:
         differing: dict[str, set[str]] = {}
-        for entry in self.differences:
+        for entry, _ in self.differences:
             differing.setdefault(entry.subject, set()).add(entry.operand)
         grouped: dict[tuple[str, str], list[AtomRecord]] = {}
         for atom in self.peer.atoms:
@@ -130,23 +111,16 @@ class Outcome(NamedTuple):
                 differ={atom.atom: " ".join(sorted(differing[atom.atom])) for atom in atoms if atom.atom in differing},
             )
 
-    def _differences(self) -> Iterator[witnesses.Difference]:
-        groups: dict[tuple[str, str, str, str], list[str]] = {}
-        for entry, why in zip(self.differences, self.why, strict=True):
-            groups.setdefault((entry.operand, entry.theirs, entry.ours, why), []).append(entry.subject)
-        for (operand, theirs, ours, why), subjects in groups.items():
-            yield witnesses.Difference(subjects=tuple(subjects), operand=operand, theirs=theirs, ours=ours, why=why)
-
     def write(self, folder: Path) -> None:
         """Write the layouts on which the peer and we agree, for some N; see :mod:`ptxmma_proof.peers.recorded`."""
-        differing = {(entry.subject, entry.operand) for entry in self.differences}
+        differing = {(entry.subject, entry.operand) for entry, _ in self.differences}
         atoms = []
         for atom in self.peer.atoms:
             instruction = self.catalog.find(atom.instruction)
             layouts = {name: text for name, text in atom.layouts.items() if (atom.atom, name) not in differing}
             if layouts and (not instruction.variant.ranging or instruction.variant.facts["n"] in _RECORDED_N):
                 atoms.append(msgspec.structs.replace(atom, layouts=layouts, shapes={}))
-        subjects = {entry.subject for entry in self.differences}
+        subjects = {entry.subject for entry, _ in self.differences}
         shared = tuple(each for each in self.peer.shared if compared.subject(each) not in subjects)
         recorded.write(folder, Peer(tuple(atoms), shared, self.peer.fields))
 
@@ -188,20 +162,8 @@ def run(
     ]
     if torch is not None:
         tools.append(Tool(kind="peer", name="PyTorch", version=torch.version, date=date))
-    differences = [*bindings, *counted.differences, *(torch.differences if torch else [])]
-    written = explanations()
-    why = [next((one.why for one in written if one.speaks_of(entry)), "") for entry in differences]
-    return Outcome(catalog, peer, unknown, counted, differences, why, torch.conversions if torch else [], tuple(tools), date)
-
-
-def explanations(path: Path = EXPLAINED) -> list[Explanation]:
-    """The explanations of differences, which people write.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: it is not a list of explanations.
-    """
-    return msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), list[Explanation])
+    differences = explanations.explain([*bindings, *counted.differences, *(torch.differences if torch else [])])
+    return Outcome(catalog, peer, unknown, counted, differences, torch.conversions if torch else [], tuple(tools), date)
 
 
 def _unknown(catalog: Catalog, atoms: Iterable[Atom]) -> dict[str, list[str]]:

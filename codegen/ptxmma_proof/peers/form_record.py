@@ -12,8 +12,9 @@ from ptxmma.catalog import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma_proof import peers
-from ptxmma_proof.peers import forms
+from ptxmma_proof.peers import explanations, forms
 from ptxmma_proof.peers.compared import Difference
+from ptxmma_proof.peers.explanations import Explained
 from ptxmma_proof.peers.forms import Form, Listed
 
 #: The operand of a difference about what a peer leaves out.
@@ -21,40 +22,32 @@ _UNLISTED = "unlisted"
 
 
 class Outcome(NamedTuple):
-    """The outcome of a comparison; ``why`` has the reason of each difference, "" without one."""
+    """The outcome of a comparison."""
 
     catalog: Catalog
     compared: int
-    differences: list[Difference]
-    why: list[str]
+    differences: list[Explained]
     tools: tuple[Tool, ...]
     date: str
 
     @property
     def agrees(self) -> bool:
         """Whether every difference is explained."""
-        return all(self.why)
+        return not explanations.unexplained(self.differences)
 
     def words(self) -> Iterator[str]:
         """The comparison in words."""
-        for line in self._differences():
+        for line in explanations.lines(self.differences):
             yield f"{', '.join(line.subjects[:3])} ({len(line.subjects)}), {line.operand}: {line.theirs}; {line.ours}"
             yield f"    explained: {line.why}" if line.why else "    NOT EXPLAINED"
-        yield f"{self.compared:,} forms, {len(self.differences)} differences, {self.why.count('')} unexplained"
+        yield f"{self.compared:,} forms, {len(self.differences)} differences, {explanations.unexplained(self.differences)} unexplained"
 
     @property
     def record(self) -> list[Line]:
         """The comparison as lines of ``spec/evidence/forms.jsonl``."""
         totals = {"forms": self.compared, "differences": len(self.differences)}
         run = witnesses.Run(date=self.date, spec=self.catalog.database.spec.version, tools=self.tools, totals=totals)
-        return [run, *self._differences()]
-
-    def _differences(self) -> Iterator[witnesses.Difference]:
-        groups: dict[tuple[str, str, str, str, str], dict[str, None]] = defaultdict(dict)
-        for entry, why in zip(self.differences, self.why, strict=True):
-            groups[entry.peer, entry.operand, entry.theirs, entry.ours, why][f"{entry.peer}: {entry.subject}"] = None
-        for (_, operand, theirs, ours, why), subjects in groups.items():
-            yield witnesses.Difference(subjects=tuple(subjects), operand=operand, theirs=theirs, ours=ours, why=why)
+        return [run, *explanations.lines(self.differences)]
 
 
 def run(catalog: Catalog, date: str, checkout: Path) -> Outcome:
@@ -73,11 +66,9 @@ def run(catalog: Catalog, date: str, checkout: Path) -> Outcome:
         raise peers.MissingPeerError(f"{error}; LLVM comes with: pip install llvmlite") from None
     compared = [forms.compare(catalog, own) for own in lists]
     differences = [each for own, listed in zip(lists, compared, strict=True) for each in _all(own, listed)]
-    written = peers.explanations()
-    why = [next((one.why for one in written if one.speaks_of(entry)), "") for entry in differences]
     commit = subprocess.run(["git", "-C", checkout, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False).stdout
     tools = (Tool(kind="peer", name="cccl", version=commit.strip(), date=date), Tool(kind="peer", name="LLVM", version=version, date=date))
-    return Outcome(catalog, sum(each.compared for each in compared), differences, why, tools, date)
+    return Outcome(catalog, sum(each.compared for each in compared), explanations.explain(differences), tools, date)
 
 
 def _all(own: list[Form], listed: Listed) -> Iterator[Difference]:

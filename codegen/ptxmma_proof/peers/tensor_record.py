@@ -20,6 +20,7 @@ from ptxmma_proof.peers import (
     compared,
     cute_loads,
     cute_tensor,
+    explanations,
     installed,
     mosaic_tensor,
     product_shapes,
@@ -28,6 +29,7 @@ from ptxmma_proof.peers import (
     triton_tensor,
     tvm_tensor,
 )
+from ptxmma_proof.peers.explanations import Explained
 from ptxmma_proof.peers.product_shapes import Sizes
 from ptxmma_proof.peers.register_loads import Loaded
 from ptxmma_proof.peers.tensor_cases import Verdict
@@ -45,23 +47,20 @@ class Outcome(NamedTuple):
     verdicts: list[Verdict]
     loaded: list[Loaded]
     shapes: int
-    differences: list[compared.Difference]
-    why: list[str]  # of each difference; "" without an explanation
+    differences: list[Explained]
     tools: tuple[Tool, ...]
     date: str
 
     @property
     def agrees(self) -> bool:
         """Whether every difference is explained."""
-        return all(self.why)
+        return not explanations.unexplained(self.differences)
 
     def words(self) -> Iterator[str]:
         """The comparison in words."""
-        for entry, reason in zip(self.differences, self.why, strict=True):
-            yield f"{entry.peer}, {entry.subject}, {entry.operand}: {entry.theirs}; {entry.ours} ({entry.places} of {entry.of})"
-            yield f"    explained: {reason}" if reason else "    NOT EXPLAINED"
-        totals = self._totals()
-        yield f"{', '.join(f'{count:,} {name}' for name, count in totals.items())}; {self.why.count('')} unexplained"
+        yield from explanations.words(self.differences)
+        totals = ", ".join(f"{count:,} {name}" for name, count in self._totals().items())
+        yield f"{totals}; {explanations.unexplained(self.differences)} unexplained"
 
     def _totals(self) -> dict[str, int]:
         return {
@@ -77,17 +76,8 @@ class Outcome(NamedTuple):
     @property
     def record(self) -> list[Line]:
         """The comparison as lines of ``spec/evidence/tensor_memory.jsonl``."""
-        lines: list[Line] = [
-            witnesses.Run(date=self.date, spec=self.catalog.database.spec.version, tools=self.tools, totals=self._totals()),
-            *self._laid(),
-        ]
-        groups: dict[tuple[str, str, str, str, str], list[str]] = {}
-        for entry, why in zip(self.differences, self.why, strict=True):
-            groups.setdefault((entry.peer, entry.operand, entry.theirs, entry.ours, why), []).append(entry.subject)
-        for (peer, operand, theirs, ours, why), subjects in groups.items():
-            named = tuple(f"{peer}: {subject}" for subject in subjects)
-            lines.append(witnesses.Difference(subjects=named, operand=operand, theirs=theirs, ours=ours, why=why))
-        return lines
+        run = witnesses.Run(date=self.date, spec=self.catalog.database.spec.version, tools=self.tools, totals=self._totals())
+        return [run, *self._laid(), *explanations.lines(self.differences)]
 
     def _laid(self) -> Iterator[witnesses.Laid]:
         """Who lays out each layout of tensor memory, and of the registers of loads and stores."""
@@ -144,10 +134,8 @@ def run(catalog: Catalog, date: str, checkout: Path, nvcc: str = "nvcc") -> Outc
             said = _listed(difference.only_theirs), _listed(difference.only_ours)
             of = len(one.sizes | difference.only_ours)
             differences.append(compared.Difference(one.peer, one.subject, _SIZES, *said, wrong, of))
-    written = peers.explanations()
-    why = [next((one.why for one in written if one.speaks_of(entry)), "") for entry in differences]
     tools = (*here.tools(nvcc, date), _tvm(checkout, date))
-    return Outcome(catalog, verdicts, loaded, len(allowed), differences, why, tools, date)
+    return Outcome(catalog, verdicts, loaded, len(allowed), explanations.explain(differences), tools, date)
 
 
 def _listed(sizes: Sizes) -> str:
