@@ -20,7 +20,7 @@ from ptxmma.cli import main
 from ptxmma.matrices import shared_memory
 from ptxmma.matrices.arrangements import Place
 from ptxmma.matrices.operations import OPERATIONS, operation
-from ptxmma.matrices.tracing import Source, Trace, trace
+from ptxmma.matrices.tracing import MemoryPlace, Source, Trace, trace
 from ptxmma.model import ElementType
 from random_operands import Operands, one_of_each
 
@@ -31,8 +31,9 @@ _SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_ve
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16"
 
 
-def read(registers: Array, place: Place, element: ElementType | None) -> Any:
+def read(registers: Array, place: object, element: ElementType | None) -> Any:
     """The bits at a place, as a number if a type is given."""
+    assert isinstance(place, Place)
     words = registers.reshape(len(registers), -1)
     code = int(words.view(f"u{words.dtype.itemsize}")[place.lane, place.register]) >> place.low & (1 << place.width) - 1
     if element is None:
@@ -63,6 +64,7 @@ def added_up(instruction: Instruction, operands: Operands, traced: Trace) -> flo
         picked = term.b[0]
         if term.pick is not None:
             metadata = instruction.metadata
+            assert isinstance(term.pick, Place)
             field = read(given["metadata"], term.pick._replace(low=term.pick.element * metadata.width, width=metadata.width), None)
             (picked,) = (source for source in term.b if field in [int(one, 2) for one in source.fields])
         a, b = value(term.a, "a"), value(picked, "b")
@@ -328,7 +330,11 @@ def test_computations_and_descriptors() -> None:
         ((_F16, "--row", "2", "--col", "3", "--byte-id-a", "0"), "has no byte-id-a"),
         ((_F16, "--row", "2", "--col", "3", "--a-from", "descriptor"), "its operands come in one way only"),
         (("wgmma.fence.sync.aligned", "--row", "2", "--col", "3"), "neither moves nor multiplies matrices"),
-        (("tcgen05.mma.cta_group::1.kind::f16", "--row", "2", "--col", "3"), "`ptxmma layout` with --operand d-tmem shows where"),
+        (
+            ("tcgen05.mma.cta_group::1.kind::f16", "--row", "2", "--col", "3"),
+            "the opcode does not state m, n, dtype, atype, btype; give --m,",
+        ),
+        ((_F16, "--row", "2", "--col", "3", "--base", "0"), "takes no base; it takes row, col, form, selector, scale_ids, images"),
     ],
 )
 def test_errors_say_what_is_legal(arguments: tuple[str, ...], said: str) -> None:
@@ -362,11 +368,14 @@ def test_addresses_are_those_of_the_image(spelling: str, swizzle: str, major_a: 
         for letter, major in (("a", major_a), ("b", major_b))
     }
     for term in json.loads(result.output)["terms"]:
-        assert term["a"]["address"] == images["a"].address(term["a"]["row"], term["a"]["col"])
+        assert term["a"]["in"]["byte"] == images["a"].address(term["a"]["row"], term["a"]["col"])
         for source in term["b"]:
-            assert source["address"] == images["b"].address(source["col"], source["row"])
+            assert source["in"]["byte"] == images["b"].address(source["col"], source["row"])
     traced = trace(instruction, 9, 3, form="descriptor", images=images)
-    assert [term.a.address for term in traced.terms] == [term["a"]["address"] for term in json.loads(result.output)["terms"]]
+    places = [term.a.place for term in traced.terms]
+    assert [place.byte for place in places if isinstance(place, MemoryPlace)] == [
+        term["a"]["in"]["byte"] for term in json.loads(result.output)["terms"]
+    ]
 
 
 def test_a_table_with_addresses() -> None:
@@ -381,7 +390,7 @@ def test_a_table_with_addresses() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((_F16, "--swizzle", "128"), "does not read that matrix from shared memory: leave out --swizzle"),
+        ((_F16, "--swizzle", "128"), "reads no matrix through a descriptor: leave out --swizzle and --major"),
         ((_WGMMA, "--swizzle", "128", "--major-a", "mn"), "leave out --major-a; --a-from descriptor reads A there"),
         ((_WGMMA, "--major-b", "mn"), "--major-a and --major-b need --swizzle: none, 32, 64 or 128"),
         ((_WGMMA, "--major-b", "mn", "--swizzle", "128"), "B: x = 16 must be a multiple of 64, as 64 is"),

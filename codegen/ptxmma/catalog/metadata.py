@@ -64,7 +64,7 @@ class Metadata:
         pattern = self.granularity
         col = in_range("col", integer("col", col), self.chunks * pattern.kept)
         lane, low, _ = self.locate(integer("row", row), col // pattern.kept, integer("selector", selector))
-        return lane, low + pattern.index_bits * self._index(col), pattern.index_bits
+        return lane, low + pattern.index_bits * pattern.index_of(col), pattern.index_bits
 
     def columns(self, col: int) -> dict[int, tuple[str, ...]]:
         """The columns of the full matrix from which column ``col`` of the packed A may come, each with the fields that say so.
@@ -78,18 +78,7 @@ class Metadata:
             TypeError: no integer.
             ValueError: out of range.
         """
-        pattern = self.granularity
-        chunk, place = divmod(in_range("col", integer("col", col), self.chunks * pattern.kept), pattern.kept)
-        sources: dict[int, list[str]] = {}
-        for field in self.legal:
-            unit = pattern.kept_units(field)[place // pattern.unit]
-            sources.setdefault(chunk * pattern.chunk + unit * pattern.unit + place % pattern.unit, []).append(field)
-        return {column: tuple(sources[column]) for column in sorted(sources)}
-
-    def _index(self, col: int) -> int:
-        """Which index of its field an element of the packed A has; one index in a field describes the whole chunk."""
-        pattern = self.granularity
-        return col % pattern.kept // pattern.unit % pattern.indices
+        return self.granularity.columns(in_range("col", integer("col", col), self.chunks * self.granularity.kept), self.legal)
 
     def fields(self, lane: int, selector: int = 0) -> list[tuple[int, int, int]]:
         """The ``(row, chunk, lowest bit)`` of every field in the register of ``lane``; empty where that lane is ignored.

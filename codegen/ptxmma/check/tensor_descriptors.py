@@ -10,7 +10,6 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.catalog import layouts
 from ptxmma.catalog.chosen_product import argument_of, product_of
 from ptxmma.catalog.descriptor_bits import mask
 from ptxmma.catalog.descriptor_codec import codec
@@ -139,7 +138,7 @@ class TensorDescriptors:
         if mistakes or not matrix:
             return tuple(each.text for each in mistakes)
         multiplicand = described(instruction).get(matrix)
-        if multiplicand is not None and layouts.container(instruction.database.spec, multiplicand.element.name, instruction.variant.facts):
+        if multiplicand is not None and multiplicand.padded:
             return ()  # it is padded, and canonical layouts are not
         doubts = suspicions(
             bits.value, majorness or None, matrix=multiplicand, unknown=bits.unknown, family="tcgen05", database=self._catalog.database

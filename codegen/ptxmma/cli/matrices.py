@@ -26,15 +26,14 @@ def within(option: str, value: int, limit: int) -> None:
 
 def elsewhere(instruction: Instruction, matrix: str) -> str:
     """The command that shows a matrix in shared memory; empty if the instruction does not read it through a descriptor."""
-    from ptxmma.matrices.product_operands import product_operands
+    from ptxmma.matrices.product_operands import described
 
-    if instruction.operation != "multiply":
+    each = described(instruction).get(matrix)
+    if each is None:
         return ""
-    operands = product_operands(instruction)
-    for each in (operands.a, operands.b):
-        if each.described and each.name == matrix:
-            return f"`ptxmma smem --type {each.element.name} --major k --swizzle none --rows {each.lines} --cols {each.depth}`"
-    return ""
+    family = "" if instruction.family.startswith("wgmma") else f"--family {instruction.family.partition('.')[0]} "
+    size = f"--rows {each.lines} --cols {each.depth}"
+    return f"`ptxmma smem {family}--type {each.element.name} {'--padded ' * each.padded}--major k --swizzle none {size}`"
 
 
 def coloured(text: str | int, number: int) -> Cell:

@@ -39,3 +39,14 @@ def resolved(instruction: Instruction) -> Instruction:
         return instruction.resolved(**arguments) if arguments else instruction
     except IllegalProductError as error:
         raise click.UsageError(str(error)) from None
+
+
+def require_product(instruction: Instruction, subject: str = "") -> None:
+    """Exit with 2 for an opcode that does not state its shape, where an answer about ``subject`` depends on it."""
+    from ptxmma.catalog import resolution
+
+    if instruction.operation == resolution.OPERATION and not instruction.shape_sizes:
+        missing = resolution.unstated(instruction.database.spec, instruction.variant)
+        options = ", ".join(f"--{name}" for name in missing)
+        about = subject or instruction.canonical
+        raise click.UsageError(f"{about}: the opcode does not state {', '.join(missing)}; give {options}")

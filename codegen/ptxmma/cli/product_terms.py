@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -13,70 +13,159 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import Operand
+    from ptxmma.catalog.operands.tensor_fragment import RegisterPlace
     from ptxmma.cli.render import Cell
     from ptxmma.matrices.canonical import Geometry
-    from ptxmma.matrices.product_operands import ProductOperands
-    from ptxmma.matrices.tracing import Place, Source, Term, Trace
+    from ptxmma.matrices.operations.summed_terms import Spot
+    from ptxmma.matrices.product_operands import Multiplicand, ProductOperands
+    from ptxmma.matrices.tracing import Source, Term, Trace
+
+#: Where something is that no source says.
+_UNKNOWN = "not known"
 
 
-def show(instruction: Instruction, operand: Operand, traced: Trace, form: str, images: Mapping[str, Geometry]) -> None:
-    """Print what feeds an element of D; ``images`` has the matrices in shared memory whose layout is known."""
+def show(
+    instruction: Instruction,
+    operand: Operand,
+    traced: Trace,
+    form: str,
+    described: Mapping[str, Multiplicand],
+    images: Mapping[str, Geometry],
+) -> None:
+    """Print what feeds an element of D.
+
+    Args:
+        instruction: the product.
+        operand: D.
+        traced: what :func:`ptxmma.matrices.tracing.trace` says of the element.
+        form: how to print it.
+        described: the matrices that are in shared memory, by their letters.
+        images: their images, where the layouts are known, by the names of the matrices.
+    """
     from ptxmma.matrices.product_operands import product_operands
 
     if form == "json":
         _json(instruction, operand, traced)
     else:
-        _table(instruction, product_operands(instruction), traced, form, images)
+        _table(instruction, product_operands(instruction), traced, form, described, images)
 
 
 # --- as a table -------------------------------------------------------------------------------------------------------------
 
 
-def _table(instruction: Instruction, operands: ProductOperands, traced: Trace, form: str, images: Mapping[str, Geometry]) -> None:
+def _table(
+    instruction: Instruction,
+    operands: ProductOperands,
+    traced: Trace,
+    form: str,
+    described: Mapping[str, Multiplicand],
+    images: Mapping[str, Geometry],
+) -> None:
     from ptxmma.cli.render import Table, draw
 
-    names = _names(instruction)
+    words = _Words(
+        operands, _names(instruction), frozenset(each.name for each in described.values()), instruction.extents.get("ctas", 1) > 1
+    )
     rows: list[list[str | int | Cell | None]] = []
     for term in traced.terms:
-        rows += _rows(term, operands, names, once=form == "grid")
+        rows += words.rows(term, once=form == "grid")
     columns = ["A", "A in", "A scaled by", "picked by", "if", "B", "B in", "B scaled by"]
     if form != "grid":  # what is above a grid, in every row
-        columns += ["D", "D in", "C", "C in", "observed"]
-        d, c = _where(traced.d, operands.d.name), _before(traced, operands)
-        about = [f"D{_at(traced)}", d, f"C{_at(traced)}", c, operands.d.observed or None]
-        rows = [[*row, *about] for row in rows]
+        columns += ["D", "D in", "D loaded to", "C", "C in", "observed"]
+        loaded = words.loaded(traced.register) if traced.register else None
+        about = [f"D{_at(traced)}", words.where(traced.d, operands.d.name), loaded, f"C{_at(traced)}", words.before(traced)]
+        rows = [[*row, *about, operands.d.observed or None] for row in rows]
     filled = [place for place in range(len(columns)) if any(row[place] is not None for row in rows)]
-    title = _title(instruction, operands, traced) if form == "grid" else ""
+    title = _title(instruction, words, traced) if form == "grid" else ""
     draw(Table([columns[place] for place in filled], [[row[place] for place in filled] for row in rows], title), form)
     if form == "grid":
-        for letter, matrix, source in (("A", operands.a, traced.terms[0].a), ("B", operands.b, traced.terms[0].b[0])):
-            if image := images.get(matrix.name):
-                click.echo(
-                    f"{letter} is read through a descriptor: bytes from the start of an image of {image.x} x {image.k} elements, "
-                    f"{image.majorness}-major, swizzle {image.swizzle}, LBO {image.lbo}, SBO {image.sbo}"
-                )
-            elif source.place is None:
-                click.echo(f"{letter} is read through a descriptor: {elsewhere(instruction, matrix.name)} says where its elements are.")
+        for letter, matrix in described.items():
+            click.echo(f"{letter.upper()} is read through a descriptor: {_image(instruction, matrix, images.get(matrix.name))}")
+        for sentence in traced.unknown:
+            click.echo(f"{_UNKNOWN}: {sentence}")
 
 
-def _rows(term: Term, operands: ProductOperands, names: dict[str, str], *, once: bool) -> list[list[str | int | Cell | None]]:
-    """A row for each row of B that the term may read; ``once``: what belongs to the term alone is in the first row only."""
-    a_name, b_name = operands.a.name, operands.b.name
-    a: list[Cell | str | None] = [
-        f"A[{term.a.row}][{term.a.col}]",
-        _element(term.a, a_name),
-        _scale(term.a, names.get(f"scale-{a_name}", "")),
-    ]
-    pick: Cell | None = None
-    if term.pick is not None:
-        pick = coloured(f"lane {term.pick.lane}, {names['metadata']}[{term.pick.bits}]", term.pick.lane)
-    rows: list[list[str | int | Cell | None]] = []
-    for source in term.b:
-        b = [f"B[{source.row}][{source.col}]", _element(source, b_name), _scale(source, names.get(f"scale-{b_name}", ""))]
-        rows.append([*a, pick, " ".join(source.fields) or None, *b])
-        if once:
-            a, pick = [None, None, None], None
-    return rows
+def _image(instruction: Instruction, matrix: Multiplicand, image: Geometry | None) -> str:
+    """What a descriptor describes, or the command that shows it."""
+    if image is None:
+        return f"{elsewhere(instruction, matrix.name)} says where its elements are."
+    whose = f"the image of {image.x} x {image.k} elements of its CTA" if instruction.extents.get("ctas", 1) > 1 else ""
+    return (
+        f"bytes from the start of {whose or f'an image of {image.x} x {image.k} elements'}, {image.majorness}-major, "
+        f"swizzle {image.swizzle}, LBO {image.lbo}, SBO {image.sbo}"
+    )
+
+
+class _Words(NamedTuple):
+    """Places in words.
+
+    Attributes:
+        operands: of the product.
+        names: the manual's names of the operands in registers, by our short ones.
+        described: the names of the matrices in shared memory.
+        pair: whether a pair of CTAs executes the product, so that a place is that of one of them.
+    """
+
+    operands: ProductOperands
+    names: Mapping[str, str]
+    described: frozenset[str]
+    pair: bool
+
+    def rows(self, term: Term, *, once: bool) -> list[list[str | int | Cell | None]]:
+        """A row for each row of B that the term may read; ``once``: what belongs to the term alone is in the first row only."""
+        a = [f"A[{term.a.row}][{term.a.col}]", *self.source(term.a, self.operands.a.name)]
+        pick = None if term.pick is None else self.where(term.pick, self.names.get("metadata", ""), register=False)
+        rows: list[list[str | int | Cell | None]] = []
+        for source in term.b:
+            b = [f"B[{source.row}][{source.col}]", *self.source(source, self.operands.b.name)]
+            rows.append([*a, pick, " ".join(source.fields) or None, *b])
+            if once:
+                a, pick = [None, None, None], None
+        return rows
+
+    def source(self, source: Source, name: str) -> list[str | Cell | None]:
+        """Where an element is, and its scale factor."""
+        place = "shared memory" if source.place is None and name in self.described else self.where(source.place, name)
+        scale = None if source.scale is None else self.where(source.scale, self.names.get(f"scale-{name}", ""), register=False)
+        return [place, scale]
+
+    def where(self, place: Spot, name: str, *, register: bool = True) -> Cell | str:
+        """``"lane 13, r1[31:16]"``, ``"byte 432"``, ``"byte 431 [7:4] of CTA 1"`` or ``"lane 37, column 200, [31:0]"``.
+
+        Args:
+            place: the place.
+            name: of the operand in registers.
+            register: whether to add the number of the register.
+        """
+        from ptxmma.matrices.tracing import MemoryPlace, TensorPlace
+
+        if place is None:
+            return _UNKNOWN
+        if isinstance(place, MemoryPlace):
+            bits = "" if place.low == 0 and place.width % 8 == 0 else f" [{place.bits}]"
+            return f"byte {place.byte}{bits}{self._of_cta(place.cta)}"
+        if isinstance(place, TensorPlace):
+            every = (place, *place.copies)
+            lanes = list(dict.fromkeys(str(copy.lane) for copy in every))
+            owner = " of both CTAs" if len({copy.cta for copy in every}) > 1 else self._of_cta(place.cta)
+            return coloured(f"lane{'s' * (len(lanes) > 1)} {' '.join(lanes)}, column {place.column}, [{place.bits}]{owner}", place.lane)
+        return coloured(f"lane {place.lane}, {name}{place.register if register else ''}[{place.bits}]", place.lane)
+
+    def loaded(self, place: RegisterPlace) -> Cell:
+        """The register that a load puts the element of D into."""
+        from ptxmma.matrices.arrangements import bit_range
+
+        d = self.operands.d
+        assert d.element is not None
+        bits = bit_range(place.bit + d.shift, d.element.bits)
+        return coloured(f"warp {place.warp}, lane {place.lane}, r{place.register}[{bits}]{self._of_cta(place.cta)}", place.lane)
+
+    def before(self, traced: Trace) -> Cell | str:
+        """Where the element of C is."""
+        return self.where(traced.c, self.operands.c.name) if traced.c else f"the previous value of D{_at(traced)}"
+
+    def _of_cta(self, cta: int) -> str:
+        return f" of CTA {cta}" if self.pair else ""
 
 
 def _names(instruction: Instruction) -> dict[str, str]:
@@ -86,38 +175,24 @@ def _names(instruction: Instruction) -> dict[str, str]:
     return {name: arrangement(instruction, name).operand.name for name in names(instruction)}
 
 
-def _where(place: Place, name: str) -> Cell:
-    return coloured(f"lane {place.lane}, {name}{place.register}[{place.bits}]", place.lane)
-
-
-def _element(source: Source, name: str) -> Cell | str:
-    if source.place:
-        return _where(source.place, name)
-    return "shared memory" if source.address is None else f"byte {source.address}"
-
-
-def _scale(source: Source, name: str) -> Cell | None:
-    return coloured(f"lane {source.scale.lane}, {name}[{source.scale.bits}]", source.scale.lane) if source.scale else None
-
-
-def _title(instruction: Instruction, operands: ProductOperands, traced: Trace) -> str:
+def _title(instruction: Instruction, words: _Words, traced: Trace) -> str:
+    from ptxmma.cli.render import plain
     from ptxmma.matrices.pictures import seen
 
-    kinds = instruction.variant.instruction.operand_kinds
+    kinds, d = instruction.variant.instruction.operand_kinds, words.operands.d
     without = [name for name, kind in kinds.items() if kind.kind == "predicate"] if traced.c is None else []
-    d, c = _where(traced.d, operands.d.name).value, _before(traced, operands)
     leave_out = "".join(f"; {name} may leave it out" for name in without)
-    observed = f"\n{seen(operands.d.observed)}" if operands.d.observed else ""
-    return f"{instruction.canonical}{observed}\nD{_at(traced)}: {d}\nC{_at(traced)}: {c}{leave_out}"
+    lines = [instruction.canonical]
+    lines += [", ".join(f"{name} = {value}" for name, value in instruction.variant.chosen)] if instruction.variant.chosen else []
+    lines += [seen(d.observed)] if d.observed else []
+    lines.append(f"D{_at(traced)}: {plain(words.where(traced.d, d.name))}")
+    if traced.register:
+        lines.append(f"  loaded from {traced.register.address:#x} to {plain(words.loaded(traced.register))}")
+    return "\n".join([*lines, f"C{_at(traced)}: {plain(words.before(traced))}{leave_out}"])
 
 
 def _at(traced: Trace) -> str:
     return f"[{traced.row}][{traced.col}]"
-
-
-def _before(traced: Trace, operands: ProductOperands) -> str:
-    """Where the element of C is."""
-    return str(_where(traced.c, operands.c.name).value) if traced.c else f"the previous value of D{_at(traced)}"
 
 
 # --- for programs -----------------------------------------------------------------------------------------------------------
@@ -128,18 +203,26 @@ def _json(instruction: Instruction, operand: Operand, traced: Trace) -> None:
 
     several = {axis: traced.apart.get(axis, 0) for axis in operand.layout.apart} if operand.layout else {}
     observed = {"observed": operand.observed} if operand.observed else {}
-    about = {"instruction": instruction.canonical, "row": traced.row, "col": traced.col, **several, **observed}
+    about = {"instruction": instruction.canonical, **dict(instruction.variant.chosen), "row": traced.row, "col": traced.col}
     terms = [{"a": _source(term.a), "picked_by": _record(term.pick), "b": [_source(source) for source in term.b]} for term in traced.terms]
-    emit({**about, "d": _record(traced.d), "c": _record(traced.c), "terms": terms})
+    loaded = {"loaded": traced.register._asdict()} if traced.register else {}
+    unknown = {"unknown": list(traced.unknown)} if traced.unknown else {}
+    emit({**about, **several, **observed, "d": _record(traced.d), **loaded, "c": _record(traced.c), "terms": terms, **unknown})
 
 
 def _source(source: Source) -> dict[str, object]:
     picked = {"fields": list(source.fields)} if source.fields else {}
-    shared = {} if source.address is None else {"address": source.address}
-    return {"row": source.row, "col": source.col, "in": _record(source.place), **shared, "scale": _record(source.scale), **picked}
+    return {"row": source.row, "col": source.col, "in": _record(source.place), "scale": _record(source.scale), **picked}
 
 
-def _record(place: Place | None) -> dict[str, str | int] | None:
+def _record(place: Spot) -> dict[str, object] | None:
+    from ptxmma.matrices.tracing import MemoryPlace, TensorPlace
+
     if place is None:
         return None
+    if isinstance(place, MemoryPlace):
+        return {"cta": place.cta, "byte": place.byte, "bits": place.bits}
+    if isinstance(place, TensorPlace):
+        copies = {"copies": [_record(copy) for copy in place.copies]} if place.copies else {}
+        return {"cta": place.cta, "lane": place.lane, "column": place.column, "bits": place.bits, **copies}
     return {"lane": place.lane, "register": place.register, "element": place.element, "bits": place.bits}

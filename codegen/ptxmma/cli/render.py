@@ -31,6 +31,11 @@ class Cell(NamedTuple):
     style: str = ""
 
 
+def plain(cell: str | int | Cell | None) -> str:
+    """The text of a cell."""
+    return str(cell.value if isinstance(cell, Cell) else cell)
+
+
 class Table(NamedTuple):
     """Rows under named columns; None is an empty cell, in JSON ``null``."""
 

@@ -97,7 +97,7 @@ def _element(layout: Geometry, row: int, col: int, form: str, database: str | No
     address, banks = layout.address(row, col), memory_of(database).banks
     answer = {"row": row, "col": col, "address": address, "offset": address - layout.start, "bank": address // banks.bytes % banks.count}
     if layout.element.bits < 8:
-        answer["bit"] = (col if layout.majorness == "K" else row) % layout.per_unit * layout.element.bits % 8
+        answer["bit"] = layout.bit(row, col)
     if form == "json":
         emit(answer)
     else:

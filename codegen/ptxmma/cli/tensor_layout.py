@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ptxmma.cli.named_numbers import Given, numbers_of
+from ptxmma.cli.product_options import require_product
 from ptxmma.cli.render import Table, draw
 
 if TYPE_CHECKING:
@@ -43,15 +44,10 @@ def named(instruction: Instruction, name: str) -> TensorOperand | None:
 
 def layout_of(instruction: Instruction, operand: TensorOperand) -> TensorPlaces:
     """The layout of an operand; exits with 2 where it depends on options that are not given, or is not known."""
-    from ptxmma.catalog import resolution
-
-    if operand.tensor is not None:
-        return operand.tensor
-    missing = [] if instruction.shape_sizes else resolution.unstated(instruction.database.spec, instruction.variant)
-    if not missing:
+    require_product(instruction, f"{operand.name} of {instruction.canonical}")
+    if operand.tensor is None:
         raise click.UsageError(operand.why)
-    options = ", ".join(f"--{name}" for name in missing)
-    raise click.UsageError(f"{operand.name} of {instruction.canonical}: the opcode does not state {', '.join(missing)}; give {options}")
+    return operand.tensor
 
 
 def show(instruction: Instruction, operand: TensorOperand, lane: int | None, bit: int | None, numbers: Given, form: str) -> None:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
-from ptxmma.cli.options import completed, find, instruction_argument, swizzles, table_options
-from ptxmma.cli.tiles import swizzle_name
+from ptxmma.cli.options import completed, find, instruction_argument, spellings, swizzles, table_options
+from ptxmma.cli.product_options import product_options, require_product, resolved
+from ptxmma.cli.tiles import integer, swizzle_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import Operand
     from ptxmma.matrices.canonical import Geometry
+    from ptxmma.matrices.product_operands import Multiplicand
 
 _MAJOR = click.Choice(["k", "mn"], case_sensitive=False)
 
-_SCALE_IDS = ("byte-id-a", "thread-id-a", "byte-id-b", "thread-id-b")
+_SCALE_IDS = ("byte-id-a", "thread-id-a", "byte-id-b", "thread-id-b", "scale-id-a", "scale-id-b")
 
 
 def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
@@ -30,8 +34,11 @@ def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
     "trace", cls=NamedNumbers, axes={"row col": "An element of D, or of what is moved.", "matrix computation": "One of several."}
 )
 @instruction_argument
+@product_options
 @click.option(
-    "--a-from", type=click.Choice(["registers", "descriptor"]), help="Where A is, if the instruction takes both; registers by default."
+    "--a-from",
+    type=click.Choice(["registers", "descriptor", "tensor"]),
+    help="Where A is, if the instruction takes several: registers by default, for tcgen05 the descriptor, or tensor memory.",
 )
 @click.option("--selector", type=int, help="The sparsity selector; 0 by default.")
 @click.option("--stride", type=int, help="For wmma: elements from a row, or column, to the next in memory; by default without gaps.")
@@ -39,11 +46,18 @@ def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
     "--swizzle",
     metavar="BYTES",
     shell_complete=completed(swizzles),
-    help="For matrices in shared memory, whose addresses it shows: none, 32, 64 or 128 bytes.",
+    help="For matrices in shared memory, whose addresses it shows: none, 32, 64 or 128 bytes; for tcgen05 also 128B_ATOM_32B.",
 )
 @click.option("--major-a", type=_MAJOR, help="Which dimension of A is contiguous in shared memory: k, by default, or mn.")
 @click.option("--major-b", type=_MAJOR, help="The same of B.")
 @_scale_id_options
+@click.option(
+    "--through",
+    metavar="LOAD",
+    shell_complete=spellings,
+    help="For tcgen05: the tcgen05.ld that loads D; shows the register of the element.",
+)
+@click.option("--base", type=integer, help="For tcgen05: the address of D; lanes and columns of D are then those of the memory.")
 @table_options()
 def command(
     spelling: str,
@@ -55,6 +69,8 @@ def command(
     swizzle: str | None,
     major_a: str | None,
     major_b: str | None,
+    through: str | None,
+    base: int | None,
     form: str,
     **scale_ids: int | None,
 ) -> None:
@@ -67,22 +83,36 @@ def command(
     load or a store, prints the register of the element, and its bytes relative to the address that a thread gives.  For a transposition,
     prints both registers.
 
+    A product of tcgen05 needs the shape and the types that its opcode does not state.  Its places in tensor memory count from the addresses
+    of the operands.  With --through, the register of the thread that loads the element of D.
+
     \b
     Examples:
       ptxmma trace mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 --row 9 --col 3
       ptxmma trace wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 --row 9 --col 3 --swizzle 128
+      ptxmma trace tcgen05.mma.cta_group::1.kind::f16 --m 128 --n 256 --dtype f16 --row 37 --col 200
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.cli import moved_elements, product_terms
     from ptxmma.matrices.operations import operation
     from ptxmma.matrices.tracing import Moves, trace
 
-    instruction = find(spelling, database)
+    instruction = resolved(find(spelling, database))
+    require_product(instruction)
     ids = {name: value for name in _SCALE_IDS if (value := scale_ids[name.replace("-", "_")]) is not None}
-    majors = {"a": major_a, "b": major_b}
-    images = _images(instruction, a_from, swizzle, {name: major for name, major in majors.items() if major})
-    options = {"form": a_from, "selector": selector, "stride": stride, "scale_ids": ids or None, "images": images or None}
-    given = {name: value for name, value in options.items() if value is not None}
+    majors = {letter: major for letter, major in (("a", major_a), ("b", major_b)) if major}
     try:
+        described = operation(instruction).described(instruction, a_from)
+        images = _images(instruction, described, swizzle, majors)
+        loads = None if through is None else find(through, database)
+        options: dict[str, object] = {
+            "form": a_from,
+            "selector": selector,
+            "stride": stride,
+            "scale_ids": ids or None,
+            "images": images or None,
+        }
+        options |= {"through": loads, "base": base}
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         operand = operation(instruction).traced(instruction)
         axes = _axes(operand, numbers, instruction.canonical)
         traced = trace(instruction, **axes, **given)
@@ -91,44 +121,43 @@ def command(
     if isinstance(traced, Moves):
         moved_elements.show(instruction, operand, traced, form)
     else:
-        product_terms.show(instruction, operand, traced, form, images)
+        product_terms.show(instruction, operand, traced, form, described, images)
 
 
-def _images(instruction: Instruction, a_from: str | None, swizzle: str | None, majors: dict[str, str]) -> dict[str, Geometry]:
+def _images(
+    instruction: Instruction, described: Mapping[str, Multiplicand], swizzle: str | None, majors: Mapping[str, str]
+) -> dict[str, Geometry]:
     """The smallest images that hold the matrices in shared memory, whole panels of the swizzle, by the names of the matrices."""
-    from ptxmma.matrices.canonical import Geometry, canonical
-    from ptxmma.matrices.product_operands import product_operands
-    from ptxmma.matrices.shared_types import element_of, memory_of
+    from ptxmma.matrices.canonical import Geometry, canonical, stored_width
+    from ptxmma.matrices.operations import operation
+    from ptxmma.matrices.shared_types import memory_of
 
     if swizzle is None and not majors:
         return {}
-    if instruction.operation != "multiply":
+    if not described:
         raise click.UsageError(f"{instruction.canonical} reads no matrix through a descriptor: leave out --swizzle and --major")
-    operands = product_operands(instruction)
-    described = [each for each in (operands.a, operands.b) if each.described and (each is operands.b or a_from == "descriptor")]
-    letters = {operands.letter(each.name) for each in described}
-    if wrong := [f"--major-{name}" for name in majors if name not in letters] or ([] if described else ["--swizzle"]):
-        hint = "; --a-from descriptor reads A there" if operands.a.described else ""
+    if wrong := [f"--major-{name}" for name in majors if name not in described]:
+        more = operation(instruction).described(instruction, "descriptor").keys() - described.keys()
+        hint = "; --a-from descriptor reads A there" if more else ""
         raise click.UsageError(f"{instruction.canonical} does not read that matrix from shared memory: leave out {', '.join(wrong)}{hint}")
     if swizzle is None:
         raise click.UsageError("--major-a and --major-b need --swizzle: none, 32, 64 or 128")
-    images, name, database = {}, swizzle_name(swizzle), instruction.database
-    try:
-        for each in described:
-            major = majors.get(operands.letter(each.name), "k").upper()
+    images, name, database, family = {}, swizzle_name(swizzle), instruction.database, instruction.variant.instruction.family
+    for letter, each in described.items():
+        major = majors.get(letter, "k").upper()
+        try:
             span = canonical(memory_of(database), major, name).mode.bytes
-            panel = span * 8 // element_of(each.element, major, database).bits
+            panel = span * 8 // stored_width(each.element, family, database, padded=each.padded)
             depth = -(-each.depth // panel) * panel if major == "K" else each.depth
-            images[each.name] = Geometry(each.element, major, name, each.lines, depth, database=database)
-    except ValueError as error:
-        raise click.UsageError(f"{each.name.upper()}: {str(error).partition('; store_tiles')[0]}") from None
+            images[each.name] = Geometry(each.element, major, name, each.lines, depth, padded=each.padded, family=family, database=database)
+        except ValueError as error:
+            raise click.UsageError(f"{letter.upper()}: {str(error).partition('; store_tiles')[0]}") from None
     return images
 
 
 def _axes(operand: Operand, numbers: Given, instruction: str) -> dict[str, int]:
     """The place of the element: a number for each axis of the operand."""
-    assert operand.layout is not None
-    legal = {axis: range(operand.sizes[axis]) for axis in operand.layout.axes}
+    legal = {axis: range(size) for axis, size in operand.sizes.items()}
     axes = numbers_of(numbers, legal, f"{operand.name} of {instruction}")
     if missing := [f"--{axis}" for axis in operand.axes if axis not in axes]:
         lacks = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"

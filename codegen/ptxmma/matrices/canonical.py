@@ -90,6 +90,12 @@ def extent(name: str, value: Any) -> int:
     return size
 
 
+def stored_width(element: ElementType, family: str, database: DatabaseLike, *, padded: bool) -> int:
+    """Bits between neighbouring elements, on the average of those that lie in one alignment."""
+    group = next((entry.group for entry in paddings(family, database) if element.name in entry.elements), 0) if padded else 0
+    return memory_of(database).alignment * 8 // group if group else element.bits
+
+
 class Geometry:
     """Where a whole matrix lies in a canonical layout: strides and size.
 
@@ -132,9 +138,8 @@ class Geometry:
         self.majorness, self.swizzle = majorness, swizzle
         self.x, self.k = extent("x", x), extent("k", k)
         span = self._canonical.mode.bytes
-        group = next((entry.group for entry in paddings(self.family, database) if self.element.name in entry.elements), 0) if padded else 0
         #: Bits between neighbouring elements, on the average of those that lie in one alignment.
-        self.width = memory.alignment * 8 // group if group else self.element.bits
+        self.width = stored_width(self.element, self.family, database, padded=padded)
         self.panel = span * 8 // self.width
         self.start = aligned("start", start, span)
         self._check_extents()
@@ -156,6 +161,10 @@ class Geometry:
         first, inside = contiguous - contiguous % self.per_unit, contiguous % self.per_unit
         unit = self._canonical.swizzled(self.start + self._offset(*self._place(first, other)), self.base_offset)
         return unit + inside * self.element.bits // 8
+
+    def bit(self, x: Any, k: Any) -> Any:
+        """The lowest bit of element (x, k) in the byte in which it starts; nothing is checked."""
+        return (k if self.majorness == "K" else x) % self.per_unit * self.element.bits % 8
 
     def units(self) -> list[list[int]]:
         """Addresses of each 16 bytes of each line, swizzled; a line is a row, of an MN-major matrix a column.

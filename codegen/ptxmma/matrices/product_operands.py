@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.operands import ROLES, Operand, multiplicands
+from ptxmma.catalog.operands import ROLES, Operand, TensorOperand, multiplicands
 from ptxmma.model import ElementType
 
 
@@ -64,6 +64,7 @@ class Multiplicand(NamedTuple):
     lines: int  # rows of A, columns of B
     depth: int  # stored elements along K: of a sparse matrix fewer than K
     described: bool  # whether it may be in shared memory
+    padded: bool = False  # whether its elements lie in wider containers
 
 
 class ProductOperands(NamedTuple):
@@ -88,8 +89,14 @@ class ProductOperands(NamedTuple):
 
 
 def product_operands(instruction: Instruction) -> ProductOperands:
-    """The operands of an instruction that multiplies: A before B, as in its operand list."""
+    """The operands of an instruction that multiplies: A before B, as in its operand list.
+
+    Raises:
+        ValueError: the opcode alone does not state the shape.
+    """
     operands = [operand for form in instruction.forms for operand in form.operands]
+    if summed := next((operand for operand in operands if operand.kind == "tensor-accumulator"), None):
+        return ProductOperands(*_beside_tensor_memory(instruction, summed), summed, summed)
     accumulators = [operand for operand in operands if operand.kind == "accumulator"]
     a, b = multiplicands(instruction.variant.instruction)
     m, n, _ = (instruction.extents[extent] for extent in "mnk")
@@ -106,20 +113,30 @@ def described(instruction: Instruction) -> dict[str, Multiplicand]:
 
     Of a product that spans two thread blocks they are the halves that lie in the shared memory of one: M / 2 rows of A, N / 2 columns of B.
     """
-    if not any(operand.kind == "shared-descriptor" for form in instruction.forms for operand in form.operands):
-        product = product_operands(instruction)
-        return {letter: each for letter, each in (("a", product.a), ("b", product.b)) if each.described}
-    if "m" not in instruction.extents:
+    kinds = {operand.kind for form in instruction.forms for operand in form.operands}
+    if "m" not in instruction.extents or kinds.isdisjoint(("descriptor", "shared-descriptor")):
         return {}
-    sizes, blocks = instruction.extents, instruction.extents.get("ctas", 1)
-    spec, depth = instruction.database.spec, sizes["k"]
+    product, blocks = product_operands(instruction), instruction.extents.get("ctas", 1)
+    matrices = {"a": product.a, "b": product.b}
+    return {letter: each._replace(lines=each.lines // blocks) for letter, each in matrices.items() if each.described}
+
+
+def _beside_tensor_memory(instruction: Instruction, summed: Operand) -> tuple[Multiplicand, Multiplicand]:
+    """A and B of a product that is added up in tensor memory."""
+    assert isinstance(summed, TensorOperand)
+    summed.placed()
+    sizes, spec = instruction.extents, instruction.database.spec
     pattern = layouts.granularity(spec, instruction.variant)
-    packed = depth * pattern.kept // pattern.chunk if pattern else depth
-    types = {name: layouts.element_type(spec, instruction.matrix_types[name]) for name in "ab"}
-    return {
-        "a": Multiplicand("a", types["a"], sizes["m"] // blocks, packed, described=True),
-        "b": Multiplicand("b", types["b"], sizes["n"] // blocks, depth, described=True),
-    }
+    packed = sizes["k"] * pattern.kept // pattern.chunk if pattern else sizes["k"]
+    types = {name: layouts.element_type(spec, type) for name, type in instruction.matrix_types.items()}
+    inside = {operand.of for form in instruction.forms for operand in form.operands if operand.kind == "shared-descriptor"}
+    a, b = (
+        Multiplicand(
+            name, element, lines, depth, name in inside, layouts.container(spec, element.name, instruction.variant.facts) is not None
+        )
+        for name, element, lines, depth in (("a", types["a"], sizes["m"], packed), ("b", types["b"], sizes["n"], sizes["k"]))
+    )
+    return a, b
 
 
 def _multiplicand(instruction: Instruction, name: str, lines: int) -> Multiplicand:

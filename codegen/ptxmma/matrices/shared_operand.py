@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ptxmma.arrays import elements
-from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.matrices.memory_image import SharedLayout
 from ptxmma.matrices.product_operands import described
@@ -34,11 +33,10 @@ class SharedOperand(SharedLayout):
         letter, chosen = next(((letter, each) for letter, each in matrices.items() if each.name == operand), ("", None))
         if chosen is None:
             raise Missing(f"{instruction.canonical} takes no descriptor of {operand!r}{'' if matrices else ', or states no shape'}")
-        padded = layouts.container(instruction.database.spec, chosen.element.name, instruction.variant.facts) is not None
         lines, depth = chosen.lines if x is None else x, chosen.depth if k is None else k
         self._turned = letter == "b"
         self.shape = (depth, lines) if self._turned else (lines, depth)
-        places |= {"padded": padded, "family": instruction.variant.instruction.family, "database": instruction.database}
+        places |= {"padded": chosen.padded, "family": instruction.variant.instruction.family, "database": instruction.database}
         super().__init__(chosen.element, majorness, swizzle, lines, depth, **places)
 
     def store(self, matrix: Any) -> Any:

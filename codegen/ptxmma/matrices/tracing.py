@@ -17,13 +17,13 @@ from typing import Any
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.matrices.arrangements import Place as Place  # these belong to what this module offers
 from ptxmma.matrices.operations import operation
-from ptxmma.matrices.operations.multiply_operation import Source as Source
-from ptxmma.matrices.operations.multiply_operation import Term as Term
-from ptxmma.matrices.operations.multiply_operation import Trace as Trace
 from ptxmma.matrices.operations.operation import MemoryPlace as MemoryPlace
 from ptxmma.matrices.operations.operation import Move as Move
 from ptxmma.matrices.operations.operation import Moves as Moves
 from ptxmma.matrices.operations.operation import TensorPlace as TensorPlace
+from ptxmma.matrices.operations.summed_terms import Source as Source
+from ptxmma.matrices.operations.summed_terms import Term as Term
+from ptxmma.matrices.operations.summed_terms import Trace as Trace
 
 
 def trace(instruction: Instruction, *coordinates: int, **options: Any) -> Any:
@@ -40,6 +40,14 @@ def trace(instruction: Instruction, *coordinates: int, **options: Any) -> Any:
     - ``scale_ids``: the scale ids that differ from their first legal value, by operand: ``{"byte-id-a": 2}``.
     - ``images``: the images of matrices that descriptors describe, by name: ``{"b": ptxmma.shared_memory.of(instruction, "b", "32B")}``.
 
+    **Multiply into tensor memory**, with an instruction that was looked up with its shape and types: an element of D; the result is a
+    :class:`Trace`, whose places count from the addresses of the operands.  ``selector``, ``scale_ids`` (``{"scale-id-a": 2}``) and
+    ``images`` as above, of a pair of CTAs the image of each; besides:
+
+    - ``form``: ``"descriptor"`` or ``"tensor"`` for A in shared or in tensor memory; in shared memory by default.
+    - ``base``: the address of D, from which its place counts; 0 by default.
+    - ``through``: a load of tensor memory, whose register :attr:`Trace.register` then is.
+
     **Load** and **store**, also of tensor memory: an element of the fragment; **transpose**: an element of the result.  The result is a
     :class:`Moves`.  Option:
 
@@ -53,7 +61,7 @@ def trace(instruction: Instruction, *coordinates: int, **options: Any) -> Any:
     does = operation(instruction)
     operand = does.traced(instruction)
     for name in options:
-        if name not in does.options and (operand.layout is None or name not in operand.layout.axes):
+        if name not in (*does.options, *operand.sizes):
             known = ", ".join([*operand.axes, *does.options])
             raise Missing(f"the trace of {instruction.canonical} takes no {name}; it takes {known}")
     return does.trace(instruction, *coordinates, **options)

@@ -65,6 +65,22 @@ class Granularity(Entry, frozen=True, kw_only=True):
             return (self.legal.index(field),)
         return self._indices(int(field, 2))
 
+    def columns(self, col: int, legal: Sequence[str]) -> dict[int, tuple[str, ...]]:
+        """The columns of the full matrix from which column ``col`` of the packed one may come, each with the fields that say so.
+
+        ``legal`` are the fields to choose from.
+        """
+        place = col % self.kept
+        sources: dict[int, list[str]] = {}
+        for field in legal:
+            unit = self.kept_units(field)[place // self.unit]
+            sources.setdefault(self.chunk_of(col) + unit * self.unit + place % self.unit, []).append(field)
+        return {column: tuple(sources[column]) for column in sorted(sources)}
+
+    def index_of(self, col: int) -> int:
+        """Which index of its field an element of the packed matrix has; one index in a field describes the whole chunk."""
+        return col % self.kept // self.unit % self.indices
+
     def faults(self, legal: Sequence[str]) -> dict[int, Fault]:
         """Every value that a field must not have where only those in ``legal`` are allowed, and why."""
         allowed = {int(field, 2) for field in legal}

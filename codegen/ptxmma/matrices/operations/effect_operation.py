@@ -81,45 +81,6 @@ class TensorCopy(Effect):
         return tensor_transfers.copy
 
 
-class TensorMultiply(Effect):
-    """Multiplies matrices of a shape that only its instruction descriptor says, and adds the product to tensor memory."""
-
-    verb = "multiplies matrices into tensor memory; its instruction descriptor says their shape"
-
-    def statement(self, instruction: Instruction) -> str:
-        """A sum over K, where the shape is known."""
-        if not instruction.shape_sizes:
-            return super().statement(instruction)
-        scaled = instruction.variant.facts.get("stype")
-        index = "j" if instruction.sparse else "k"
-        product = f"a[row][{index}] * b[k][col]" + (" * the scale factors of their blocks" if scaled else "")
-        picked = ", where the metadata says the k of each stored j" if instruction.sparse else ""
-        return f"d[row][col] = d[row][col] + sum over {index} of {product}{picked}"
-
-    def arguments(self, instruction: Instruction) -> dict[str, str]:  # noqa: ARG002  # one for all
-        """The emulator's own names."""
-        return {}
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on matrices."""
-        from ptxmma.matrices import tensor_emulation
-
-        return tensor_emulation.multiply
-
-    def _refusal(self, instruction: Instruction) -> Missing:
-        (d,) = (operand.name for operand in instruction.forms[0].operands if operand.kind == "tensor-accumulator")
-        return Missing(
-            f"{instruction.canonical} multiplies matrices in tensor and shared memory, and trace follows elements of registers; "
-            f"`ptxmma layout` with --operand {d} shows where an element of D lies, and `ptxmma smem --family tcgen05` where those of B lie"
-        )
-
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """A sum in tensor memory and a descriptor."""
-        yield from super().lacks(entry)
-        yield from lacks_operands(entry, "multiplies into tensor memory", "tensor-accumulator", "read")
-        yield from lacks_operands(entry, "multiplies into tensor memory", "instruction-descriptor", "read")
-
-
 class Shift(Effect):
     """Moves rows of tensor memory."""
 

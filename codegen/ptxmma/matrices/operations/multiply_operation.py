@@ -3,48 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.operands import Operand, multiplicands
 from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
 from ptxmma.matrices.canonical import Geometry
-from ptxmma.matrices.operations.operation import Operation, element_text
-from ptxmma.matrices.product_operands import Multiplicand, argument, product_operands
+from ptxmma.matrices.operations.operation import MemoryPlace, Operation, element_text
+from ptxmma.matrices.operations.summed_terms import Picking, Source, Trace, in_image, terms
+from ptxmma.matrices.product_operands import Multiplicand, argument, described, product_operands
 from ptxmma.model import InstructionSet
 
 #: The sign of a product, and of the operations on bits in its place.
 _SIGNS = {"": "*", "and": "&", "xor": "^"}
-
-
-class Source(NamedTuple):
-    """An element of A or B that a term may multiply."""
-
-    row: int
-    col: int
-    place: Place | None  # None: in shared memory, where a descriptor says
-    scale: Place | None  # its scale factor, where there is one
-    fields: tuple[str, ...] = ()  # sparse: the values of the metadata's field that pick it; empty where nothing is picked
-    address: int | None = None  # in shared memory: where an image is given, the address of the byte in which it starts
-
-
-class Term(NamedTuple):
-    """One product of the sum: an element of A times an element of B."""
-
-    a: Source
-    pick: Place | None  # sparse: the bits of the index that picks the row of B
-    b: tuple[Source, ...]  # dense: one; sparse: every row of B that the index may pick
-
-
-class Trace(NamedTuple):
-    """What feeds ``D[row][col]``; D is the sum of the terms and of C."""
-
-    row: int
-    col: int
-    d: Place
-    c: Place | None  # None: the instruction adds to D and has no C
-    terms: tuple[Term, ...]
-    apart: dict[str, int]  # which of several products at once: {"computation": 2}; empty where there is one
 
 
 class Multiply(Operation):
@@ -92,6 +63,11 @@ class Multiply(Operation):
         """D."""
         return product_operands(instruction).d
 
+    def described(self, instruction: Instruction, form: str | None = None) -> dict[str, Multiplicand]:
+        """B of ``wgmma``, and A in the form that reads it so."""
+        chosen = {operand.of for operand in operand_form(instruction, form).operands if operand.kind == "descriptor"}
+        return {letter: each for letter, each in described(instruction).items() if each.name in chosen}
+
     def trace(
         self,
         instruction: Instruction,
@@ -125,33 +101,33 @@ class Multiply(Operation):
                 return table.locate(row, k * table.cols // depth)
             return table.locate(k * table.rows // depth, col)
 
-        def place(matrix: Multiplicand, line: int, along: int) -> Place | None:
-            table = tables.get(matrix.name)
-            return table.locate(line, along) if table else None
-
-        def address(matrix: Multiplicand, line: int, along: int) -> int | None:
+        def place(matrix: Multiplicand, row: int, col: int) -> Place | MemoryPlace | None:
+            if table := tables.get(matrix.name):
+                return table.locate(row, col)
             image = (images or {}).get(matrix.name)
-            return None if image is None else int(image.address(line, along))
+            return None if image is None else in_image(image, *((row, col) if matrix is operands.a else (col, row)))
 
         def a(column: int, k: int) -> Source:
-            at = address(operands.a, row, column)
-            return Source(row, column, place(operands.a, row, column), scale(operands.a, k), address=at)
+            return Source(row, column, place(operands.a, row, column), scale(operands.a, k))
 
-        def b(k: int, fields: tuple[str, ...] = ()) -> Source:
-            return Source(k, col, place(operands.b, k, col), scale(operands.b, k), fields, address(operands.b, col, k))
+        def b(k: int, fields: tuple[str, ...]) -> Source:
+            return Source(k, col, place(operands.b, k, col), scale(operands.b, k), fields)
 
         d = _table(instruction, operands.d.name, apart).locate(row, col)
         c = _table(instruction, operands.c.name, apart).locate(row, col) if operands.c is not operands.d else None
-        if not instruction.sparse:
-            return Trace(row, col, d, c, tuple(Term(a(k, k), None, (b(k),)) for k in range(depth)), apart)
-        metadata, chosen = instruction.metadata, arrangement(instruction, "metadata", selector=selector or 0).fixed["selector"]
-        terms = []
-        for packed in range(operands.a.depth):
-            columns = metadata.columns(packed)
-            holder, low, width = metadata.index(row, packed, chosen)
-            pick = Place(holder, low // metadata.width, 0, low, width)
-            terms.append(Term(a(packed, min(columns)), pick, tuple(b(k, fields) for k, fields in columns.items())))
-        return Trace(row, col, d, c, tuple(terms), apart)
+        picking = _picking(instruction, operands.a, row, selector or 0) if instruction.sparse else None
+        return Trace(row, col, d, c, terms(depth, a, b, picking), apart)
+
+
+def _picking(instruction: Instruction, a: Multiplicand, row: int, selector: int) -> Picking:
+    """How metadata picks the rows of B for a row of A."""
+    metadata, chosen = instruction.metadata, arrangement(instruction, "metadata", selector=selector).fixed["selector"]
+
+    def place(packed: int) -> Place:
+        holder, low, width = metadata.index(row, packed, chosen)
+        return Place(holder, low // metadata.width, 0, low, width)
+
+    return Picking(a.depth, metadata.columns, place)
 
 
 def operand_form(instruction: Instruction, name: str | None = None) -> OperandForm:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.arrangements import Place, arrangement, bit_range
+from ptxmma.matrices.product_operands import Multiplicand
 from ptxmma.model import InstructionSet
 
 
@@ -21,6 +22,7 @@ class MemoryPlace(NamedTuple):
     byte: int  # from the address on
     low: int  # lowest bit in that byte
     width: int  # bits
+    cta: int = 0  # of a pair, whose shared memory it is
 
     @property
     def bits(self) -> str:
@@ -36,6 +38,8 @@ class TensorPlace(NamedTuple):
     access: int  # 1 for the second of two accesses, whose columns an operand moves
     low: int  # lowest bit in that cell
     width: int  # bits
+    cta: int = 0  # of a pair, whose tensor memory it is
+    copies: tuple[TensorPlace, ...] = ()  # the other places with the same bits
 
     @property
     def bits(self) -> str:
@@ -101,6 +105,10 @@ class Operation:
             Missing: it moves and multiplies nothing.
         """
         raise NotImplementedError
+
+    def described(self, instruction: Instruction, form: str | None = None) -> dict[str, Multiplicand]:  # noqa: ARG002  # none but products
+        """The matrices that it reads through descriptors, by the letters of A and B; of a pair of CTAs the half of one."""
+        return {}
 
     def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> Any:
         """Where an element of :meth:`traced` comes from, and where it goes; see :func:`ptxmma.matrices.tracing.trace`."""
