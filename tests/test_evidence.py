@@ -70,6 +70,44 @@ def test_facts_change_a_digest_and_words_do_not(catalog: Catalog, spelling: str,
     assert (digest.computed(changed.find(spelling)) == digest.computed(catalog.find(spelling))) is same
 
 
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"title": "other words", "text": "other words", "source": "elsewhere"}, True),
+        ({"name": "other_name"}, True),
+        ({"at": {"lane": "row", "column": "col"}}, False),
+        ({"back": {"row": "lane", "col": "column"}}, False),
+        ({"of": ()}, False),
+        ({"unit": "8"}, False),
+    ],
+)
+def test_facts_change_the_digest_of_a_layout_of_tensor_memory(catalog: Catalog, change: dict[str, Any], same: bool) -> None:
+    memory = catalog.database.spec.tensor_memory
+    assert memory is not None
+    layout = memory.layout("layout_b")
+    assert (digest.tensor_layout(msgspec.structs.replace(layout, **change)) == digest.tensor_layout(layout)) is same
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "same"),
+    [
+        ("title", "other words", True),
+        ("fields.0.title", "other words", True),
+        ("fields.0.source", "elsewhere", True),
+        ("name", "other_name", True),
+        ("spare", "ignored", False),
+        ("fields.0.name", "other_name", False),
+        ("fields.0.low", 1, False),
+        ("fields.0.width", 1, False),
+        ("fields.3.cases.0.values", {"f32": 3}, False),
+        ("fields.3.cases.0.targets", ("sm_100a",), False),
+    ],
+)
+def test_facts_change_the_digest_of_a_descriptor(catalog: Catalog, path: str, value: Any, same: bool) -> None:
+    format = next(each for each in catalog.database.spec.descriptors if each.name == "tcgen05_instruction")
+    assert (digest.descriptor_format(_changed(format, path, value)) == digest.descriptor_format(format)) is same
+
+
 @pytest.mark.parametrize("spelling", [_MMA, _MMA_SP, _WGMMA, _SCALED])
 def test_every_map_of_an_instruction_counts(catalog: Catalog, spelling: str) -> None:
     before = digest.computed(catalog.find(spelling))

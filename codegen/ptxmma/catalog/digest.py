@@ -1,7 +1,8 @@
 """Digests of the facts about an instruction.  Evidence stores them, and is outdated where they have changed.
 
-A digest hashes plain text: PTX, numbers and bit maps, never names of our own structures.  It changes with every fact that a witness relied
-on, and not with titles, notes, citations or the form in which the spec writes a fact.
+A digest hashes plain text: PTX, numbers, bit maps, and the spec's names of operands, fields and axes.  It changes with every fact that a
+witness relied on, and where one of those names changes; not with titles, notes, citations or the names of layouts.  Fragments count by
+their bit maps, however a formula writes them.  The formulas of shared and tensor memory count as they are written.
 """
 
 from __future__ import annotations
