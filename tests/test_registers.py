@@ -422,7 +422,7 @@ _REGISTERS = np.zeros((32, 4), np.uint32)
         (lambda: _A.pack(np.zeros((0, 16, 16), np.float16)), "a: an array of shape (0, 16, 16) has no elements"),
         (
             lambda: _A.pack_tiles(_ONE[:15]),
-            "a of shape (15, 16): the last two sizes must be multiples of 16 and 16, as 16 and 16 are; pad=True pads",
+            "a of shape (15, 16): the last two sizes must be multiples of 16 and 16, not 15 and 16; pad=True pads to 16 and 16",
         ),
         (lambda: _A.unpack(_REGISTERS[:, :3]), "registers have shape (32, 3); a takes (..., 32, 4): threads, registers of each"),
         (
@@ -682,7 +682,7 @@ _WORDS = np.zeros(32, np.uint32)
         (lambda: _META.problems(_WORDS, 4), "selector = 4 is out of range: 0..3"),
         (
             lambda: _META.pack_tiles(np.zeros((16, 3), np.uint8)),
-            "metadata of shape (16, 3): the last two sizes must be multiples of 16 and 2, as 16 and 4 are; pad=True pads",
+            "metadata of shape (16, 3): the last two sizes must be multiples of 16 and 2, not 16 and 3; pad=True pads to 16 and 4",
         ),
         (lambda: _META.pack_tiles(np.zeros((0, 2), np.uint8)), "at least one; this is uint8 of shape (0, 2)"),
         (lambda: _META.unpack(_WORDS[:31]), "registers have shape (31,); they are (..., 32): one of each thread"),
@@ -800,7 +800,10 @@ _NEGATIVE[7, 2] = -2.0
             "scales has dtype float32; ue8m0 takes float8_e8m0fnu, or uint8 for raw bits",
         ),
         (lambda: _SCALE_A.pack(_FACTORS, registers=_WORDS[None]), "registers have shape (1, 32); for scales of this shape they are (32,)"),
-        (lambda: _SCALE_A.pack_tiles(_FACTORS[:9]), "the last two sizes must be multiples of 16 and 2, as 16 and 2 are; pad=True pads"),
+        (
+            lambda: _SCALE_A.pack_tiles(_FACTORS[:9]),
+            "the last two sizes must be multiples of 16 and 2, not 9 and 2; pad=True pads to 16 and 2",
+        ),
         (lambda: _SCALE_A.unpack_tiles(_WORDS), "registers have shape (32,); a grid of tiles is (..., rows/16, blocks/2, 32)"),
         (lambda: _SCALE_A.unpack_tiles(_WORDS[None, None], shape=(17, 2)), "the last two sizes are integers, 1..16 x 1..2"),
         (lambda: _SCALE_B.pack(_FACTORS[:8]), "scales have shape (8, 2); one tile is (..., 2, 8): pack_tiles takes larger matrices"),

@@ -477,11 +477,11 @@ def test_the_first_of_a_batch_is_named(formats: dict[str, Format]) -> None:
 @pytest.mark.parametrize(
     ("matrix", "options", "message"),
     [
-        (np.ones((2, 40), np.float32), {}, r"shape \(2, 40\): the last size must be a multiple of 32, as 64 is; pad=True pads"),
+        (np.ones((2, 40), np.float32), {}, r"shape \(2, 40\): the last size must be a multiple of 32, not 40; pad=True pads to 64"),
         (
             np.ones((40, 2), np.float32),
             {"axis": 0},
-            r"shape \(40, 2\): the last two sizes must be multiples of 32 and 1, as 64 and 2 are; pad=True",
+            r"shape \(40, 2\): the last two sizes must be multiples of 32 and 1, not 40 and 2; pad=True pads to 64 and 2",
         ),
         (np.ones((2, 32), np.int32), {}, "dtype int32; it must be float16, bfloat16, float32, float64"),
         (np.ones((2, 32), ml_dtypes.float8_e4m3fn), {}, "dtype float8_e4m3fn"),

@@ -480,11 +480,11 @@ _BAD: dict[str, tuple[Callable[[], object], str]] = {
     "no columns": (lambda: sparse.prune(_M[:, :0], "2:4"), r"the matrix has shape \(32, 0\)"),
     "half a byte": (
         lambda: sparse.compress(_M[:, :12], "2:4"),
-        r"the matrix for 2:4 of shape \(32, 12\): the last size must be a multiple of 8, as 16 is; pad=True pads",
+        r"the matrix for 2:4 of shape \(32, 12\): the last size must be a multiple of 8, not 12; pad=True pads to 16",
     ),
     "half a chunk": (
         lambda: sparse.prune(_M[:, :10], "4:8"),
-        r"the matrix for 4:8 of shape \(32, 10\): the last size must be a multiple of 8, as 16 is; pad=True pads",
+        r"the matrix for 4:8 of shape \(32, 10\): the last size must be a multiple of 8, not 10; pad=True pads to 16",
     ),
     "complex": (
         lambda: sparse.prune(_M.astype(np.complex64), "2:4"),

@@ -393,7 +393,7 @@ def test_a_table_with_addresses() -> None:
         ((_F16, "--swizzle", "128"), "reads no matrix through a descriptor: leave out --swizzle and --major"),
         ((_WGMMA, "--swizzle", "128", "--major-a", "mn"), "leave out --major-a; --a-from descriptor reads A there"),
         ((_WGMMA, "--major-b", "mn"), "--major-a and --major-b need --swizzle: none, 32, 64 or 128"),
-        ((_WGMMA, "--major-b", "mn", "--swizzle", "128"), "B: x = 16 must be a multiple of 64, as 64 is"),
+        ((_WGMMA, "--major-b", "mn", "--swizzle", "128"), "B: x = 16 must be a multiple of 64"),
         ((_WGMMA, "--swizzle", "7"), "unknown swizzle '7B'; known: none, 32B"),
     ],
 )

@@ -24,7 +24,7 @@ def whole_shape(shape: tuple[int, ...], tile: Sequence[int], what: str, pad: boo
     if not pad and sizes != rounded:
         raise ValueError(
             f"{what} of shape {shape}: {_last(len(tile))} must be {'a multiple' if len(tile) == 1 else 'multiples'} of {_listed(tile)},"
-            f" as {_listed(rounded)} {'is' if len(tile) == 1 else 'are'}; pad=True pads"
+            f" not {_listed(sizes)}; pad=True pads to {_listed(rounded)}"
         )
     return ahead + rounded
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ptxmma.arguments import integer
+from ptxmma.arguments import integer, shortened
 from ptxmma.catalog import chosen_product, resolution
 from ptxmma.catalog.descriptor_bits import FieldValue, Mistake, Value, bits_text, mask, ones, placed, spare, taken, width_of
 from ptxmma.catalog.descriptor_readers import check_target, reads
@@ -197,7 +197,9 @@ class Codec:
     def _given(self, field: DescriptorField, value: Value, facts: Mapping[str, Value]) -> int:
         """What a field holds for a value that somebody gives."""
         names = self._names(field, facts)
-        if names or isinstance(value, str):
+        if isinstance(value, str) and not names:
+            raise ValueError(f"{field.name} must be an integer, not {shortened(repr(value))}; {self._allowed(field, facts)}")
+        if names:
             name = value if isinstance(value, str) else str(int(value)) if isinstance(value, bool) else str(value)
             if name not in names:
                 raise ValueError(f"{field.name} = {value} is not legal{self._where}; {self._allowed(field, facts)}")

@@ -107,7 +107,8 @@ def _types(rows: Sequence[ProductTypes], opcode: str, given: Mapping[str, str | 
     wanted = {name: str(given[name]) for name in TYPES if name in given}
     fitting = [row for row in rows if all(value in getattr(row, name) for name, value in wanted.items())]
     if not fitting:
-        said = ", ".join(f"{name} = {value}" for name, value in wanted.items()) or "any types"
+        unknown = {name: value for name, value in wanted.items() if not any(value in getattr(row, name) for row in rows)}
+        said = ", ".join(f"{name} = {value}" for name, value in (unknown or wanted).items()) or "any types"
         raise IllegalProductError(opcode, f"takes no {said}", _type_text(rows))
     legal = {name: sorted({value for row in fitting for value in getattr(row, name)}) for name in TYPES}
     if missing := [name for name in TYPES if name not in wanted and len(legal[name]) > 1]:

@@ -168,8 +168,10 @@ def _field(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"{text!r} is not a field; write field=value, or the bits alone")
-    number = value.lower().removeprefix("0x")
-    return name, int(value, 0) if number.isdigit() or value.lower().startswith("0x") else value
+    try:
+        return name, int(value, 0)
+    except ValueError:
+        return name, value  # the name of a value
 
 
 def _bits(given: Sequence[str]) -> int:

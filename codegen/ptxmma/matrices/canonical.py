@@ -215,12 +215,12 @@ class Geometry:
             fitting = [mode.name for mode in self._canonical.memory.swizzles if inner * self.width % (mode.bytes * 8) == 0]
             hint = f"; swizzles that take {inner}: {', '.join(fitting)}" if fitting else ""
             raise ValueError(
-                f"{inner_name} = {inner} must be a multiple of {self.panel}, as {-(-inner // self.panel) * self.panel} is: "
+                f"{inner_name} = {inner} must be a multiple of {self.panel}: "
                 f"swizzle {self.swizzle} has panels of {span} bytes{hint}; store_tiles_xk(pad=True) pads matrices of other sizes"
             )
         if outer % lines:
             raise ValueError(
-                f"{outer_name} = {outer} must be a multiple of {lines}, the lines of an atom, as {-(-outer // lines) * lines} is; "
+                f"{outer_name} = {outer} must be a multiple of {lines}, the lines of an atom; "
                 f"store_tiles_xk(pad=True) pads matrices of other sizes"
             )
 
