@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_calls import Nvcc
-from ptxmma.catalog import layouts, links
+from ptxmma.catalog import layouts, links, resolution
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import docs
@@ -725,6 +725,35 @@ def test_examples_in_cuda_compile(
 
 def test_every_picture_opens_the_explorer(outputs: dict[str, str]) -> None:
     for path, text in outputs.items():
-        if path == "tensor_memory.rst":  # the explorer does not show tensor memory
-            continue
         assert text.count("figure:: ") == len(re.findall(r":target: (?:\.\./)*explorer\.html", text)), path
+
+
+def test_pages_of_products_list_what_is_legal(catalog: Catalog, groups: list[FormGroup], outputs: dict[str, str]) -> None:
+    """Every M and N that an opcode may have, with the rules of that page alone."""
+    for group in (group for group in groups if group.own[0].operation == resolution.OPERATION):
+        text = outputs[f"{group.path}.rst"]
+        section = text[text.index("Products\n---") : text.index("Operands in tensor memory\n---")]
+        kinds = {str(one.qualifiers["kind"]) for one in group.own}
+        assert set(re.findall(r"kind::\w+", section)) <= kinds
+        sizes = {
+            (product.sizes["m"], product.sizes["n"])
+            for one in group.own
+            for product in resolution.every(catalog.database.spec, one.variant)
+        }
+        listed: set[tuple[int, int]] = set()
+        for of_m, of_n in re.findall(r',"([\d, ]+)","([\d, …]+)","', section):
+            columns = {number for each in product_numbers(of_n) for number in each}
+            listed |= {(int(m), n) for m in of_m.split(", ") for n in columns}
+        assert {m for m, _ in sizes} == {m for m, _ in listed}
+        assert sizes <= listed
+
+
+def product_numbers(text: str) -> Iterator[range | list[int]]:
+    """The numbers of ``8, 16, 24, 32, 48, 64, … 256``: an ellipsis continues the step before it."""
+    before: list[int] = []
+    for part in text.split(", "):
+        if part.startswith("…"):
+            yield range(before[-2], int(part[2:]) + 1, before[-1] - before[-2])
+        else:
+            before.append(int(part))
+    yield before

@@ -23,6 +23,7 @@ from ptxmma.catalog.target_names import target_named
 from ptxmma.cli import main
 from ptxmma.cli.place_names import cell_text
 from ptxmma.generator.emit import javascript
+from ptxmma.generator.emit.docs import tensor_uses
 from ptxmma.matrices.arrangements import arrangement, names
 from ptxmma.matrices.descriptors import Descriptor, suspicions
 from ptxmma.matrices.pictures import colour
@@ -563,6 +564,28 @@ def test_a_product_is_chosen_by_what_its_descriptor_says(page: Any) -> None:
     panel.get_by_role("button", name=re.compile("^Show tcgen05.mma")).click()
     assert _state(page, "load") == _TENSOR_LOAD
     assert panel.get_by_label("Loaded by", exact=True).input_value() == _TENSOR_LOAD
+
+
+def test_pages_open_their_layout_of_tensor_memory(catalog: Catalog, page: Any) -> None:
+    """The links of pages name operands as PTX does."""
+    for use in tensor_uses.uses(catalog):
+        _go(page, use.explorer.partition("#")[2])
+        text = page.get_by_label("About the cell").inner_text()
+        assert re.search(rf"^{use.places.layout.name} · ", text, re.MULTILINE), use
+        assert all(f"\n{axis} = {formula}" in f"\n{text}" for axis, formula in use.places.layout.at.items()), use
+        assert page.evaluate("() => explorer.tensor.tables.length") == 4 * (
+            use.places.numbers["ctas"] if "cta" in use.places.layout.at else 1
+        )
+
+
+def test_pages_open_a_product_in_the_registers_of_their_load(catalog: Catalog, page: Any) -> None:
+    loads = [instruction for instruction in catalog.all(lambda entry: entry.operation == "tensor-load") if instruction.extents["n"] == 4]
+    links = {load.canonical: tensor_uses.loaded(catalog, load) for load in loads}
+    assert {spelling for spelling, link in links.items() if not link} == {spelling for spelling in links if ".16x32bx2." in spelling}
+    for spelling, link in links.items():
+        if link:
+            _go(page, link.partition("#")[2])
+            assert page.locator(".tensor").get_by_label("Loaded by", exact=True).input_value() == spelling
 
 
 def test_layouts_of_tensor_memory_are_copied(open_page: Callable[..., Any]) -> None:

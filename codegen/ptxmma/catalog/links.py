@@ -18,8 +18,9 @@ def explorer(**state: str) -> str:
     """The end of the explorer's address for what it shows: ``"#i=mma.sync…&at=a:9,3"``.
 
     Args:
-        state: ``i`` the canonical spelling of the instruction, ``v`` the view (``"memory"``, ``"sparsity"``, ``"copy"``), ``at`` an
-            element (``"a:9,3"``) or a thread (``"lane:5"``), ``image`` what lies in shared memory (``"bf16,K,128B,64,64"``).
+        state: ``i`` the canonical spelling of the instruction, ``v`` the view (``"memory"``, ``"tensor"``, ``"sparsity"``, ``"copy"``),
+            ``at`` an element (``"a:9,3"``) or a thread (``"lane:5"``), ``image`` what lies in shared memory (``"bf16,K,128B,64,64"``),
+            ``operand`` and ``product`` what lies in tensor memory (``"d-tmem"``, ``"m:128,n:256"``), ``load`` what loads it.
     """
     return "#" + "&".join(f"{name}={quote(value, safe=_PLAIN)}" for name, value in state.items())
 

@@ -30,12 +30,14 @@ from ptxmma.generator.emit.docs import (
     sparsity_page,
     targets_page,
     tensor_page,
+    tensor_uses,
     throughput_page,
     types_page,
 )
 from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
+from ptxmma.generator.emit.docs.tensor_uses import TensorUse
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.generator.proven import attached
 from ptxmma.model import Spec
@@ -55,8 +57,12 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     gallery = Gallery(spec)
     forms = {entry.name: family.rows(spec, entry, catalog.of(entry.name)) for entry in spec.instructions}
     groups = form_groups.groups(catalog)
-    families = list(dict.fromkeys(entry.family for entry in spec.instructions))
-    pages = [*_families(spec, groups, families, forms), *_forms(catalog, gallery, groups), *_shared(catalog, gallery, forms)]
+    families, placed = list(dict.fromkeys(entry.family for entry in spec.instructions)), tensor_uses.uses(catalog)
+    pages = [
+        *_families(spec, groups, families, forms),
+        *_forms(catalog, gallery, groups, placed),
+        *_shared(catalog, gallery, forms, placed),
+    ]
     pages.append(("index", "index", overview.index(spec, families, forms, [path for path, *_ in pages if path not in _PARTS])))
     first = banner("..", catalog, ["spec/"])
     names = {"banner": first, "document": rest.text(spec.document), "version": rest.text(spec.version)}
@@ -76,16 +82,16 @@ def _families(spec: Spec, groups: Sequence[FormGroup], families: Sequence[str], 
         yield name, "family", family_page.page(spec, name, groups, forms)
 
 
-def _forms(catalog: Catalog, gallery: Gallery, groups: Sequence[FormGroup]) -> Iterator[_Page]:
+def _forms(catalog: Catalog, gallery: Gallery, groups: Sequence[FormGroup], placed: Sequence[TensorUse]) -> Iterator[_Page]:
     """The page of each form."""
     summary, relations = evidence.of(catalog.database), Relations(catalog)
     for group in groups:
-        data = form_page.page(catalog, gallery, relations, group, groups)
+        data = form_page.page(catalog, gallery, relations, group, groups, placed)
         proven = [proofs.forms(each["entry"], each["rows"], summary) for each in data["instructions"]]
         yield group.path, "form", data | {"evidence": list(filter(None, proven))}
 
 
-def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterator[_Page]:
+def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: Sequence[TensorUse]) -> Iterator[_Page]:
     """The pages of what families share; a part that the spec lacks has no page."""
     spec = catalog.database.spec
     summary, sources = evidence.of(catalog.database), attached(catalog.database)
@@ -104,7 +110,7 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms) -> Iterat
         yield (
             "tensor_memory",
             "tensor_memory",
-            tensor_page.page(spec, spec.tensor_memory, gallery, summary, sources.get(witnesses.TENSOR_MEMORY)),
+            tensor_page.page(spec.tensor_memory, placed, gallery, summary, sources.get(witnesses.TENSOR_MEMORY)),
         )
     if any(each.describes == "instruction" for each in spec.descriptors):
         yield (

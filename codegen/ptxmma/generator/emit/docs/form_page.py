@@ -20,10 +20,12 @@ from ptxmma.generator.emit.docs import (
     layout_sections,
     layout_uses,
     operand_tables,
+    product_tables,
     protocol_page,
     rest,
     rule_tables,
     struct_tables,
+    tensor_uses,
 )
 from ptxmma.generator.emit.docs.errata_page import errata_list
 from ptxmma.generator.emit.docs.family import (
@@ -42,6 +44,7 @@ from ptxmma.generator.emit.docs.family import (
 from ptxmma.generator.emit.docs.form_groups import FormGroup, page_label
 from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
+from ptxmma.generator.emit.docs.tensor_uses import TensorUse
 from ptxmma.matrices.operations import operation
 from ptxmma.model import InstructionSet, Spec, Version
 
@@ -51,8 +54,10 @@ _WORD = re.compile(r"[a-z0-9]+")
 _ROOT = "../../"
 
 
-def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGroup, every: Sequence[FormGroup]) -> dict[str, Any]:
-    """The data of a page; ``every`` are the groups of all pages."""
+def page(
+    catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGroup, every: Sequence[FormGroup], placed: Sequence[TensorUse]
+) -> dict[str, Any]:
+    """The data of a page; ``every`` are the groups of all pages, ``placed`` the uses of all layouts of tensor memory."""
     spec = catalog.database.spec
     entries = group.entries()
     forms = {name: rows(spec, entry, variants) for name, (entry, variants) in entries.items()}
@@ -60,7 +65,7 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
     uses = [use for name, (entry, _) in entries.items() for use in layout_uses.uses(spec, gallery, group.label, entry, first[name])]
     sections = layout_sections.sections(spec, evidence.of(catalog.database), relations, uses)
     shown = form_examples.chosen(group.own)
-    sets = [entry for entry, _ in entries.values()]
+    sets, loaded = [entry for entry, _ in entries.values()], tensor_uses.loaded(catalog, shown)
     return {
         "title": rest.text(group.title),
         "page_labels": [group.label, *map(page_label, group.aliases)],
@@ -68,7 +73,8 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
         "words": " ".join(_words(spec, group)),
         "spelling": shown.canonical,
         "summary": _summary(spec, group),
-        "explorer": f"{_ROOT}{EXPLORER}{explorer(i=shown.canonical)}",
+        "explorer": _ROOT + _explorer(shown, placed),
+        "loaded": loaded and _ROOT + loaded,
         "family": rest.link(group.family, rest.label("family", group.family)),
         "statements": _statements(itertools.chain.from_iterable(first.values())),
         "instructions": [
@@ -80,6 +86,8 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
         "sizes": _sizes(group.own),
         "registers": layout_uses.layout_table(uses),
         "layouts": list(sections.values()),
+        "tensor": tensor_uses.table([use for use in placed if use.instruction in entries], _ROOT),
+        "products": product_tables.tables(spec, group.own),
         "targets": form_targets.table(spec, _accepted(spec, list(itertools.chain.from_iterable(forms.values())))),
         "example": form_examples.examples(shown),
         "memory": _memory(spec, group),
@@ -88,6 +96,13 @@ def page(catalog: Catalog, gallery: Gallery, relations: Relations, group: FormGr
         "family_errata": any(erratum.family == group.family and not erratum.when for erratum in spec.errata),
         "neighbours": form_neighbours.bullets(group, every),
     }
+
+
+def _explorer(shown: Instruction, placed: Sequence[TensorUse]) -> str:
+    """Where the explorer shows an instruction: the registers that it takes, or its first operand in tensor memory."""
+    in_registers = any(operand.layout is not None for form in shown.forms for operand in form.operands)
+    first = next((use.explorer for use in placed if use.instruction == shown.variant.instruction.name), "")
+    return EXPLORER + explorer(i=shown.canonical) if in_registers or not first else first
 
 
 def _accepted(spec: Spec, forms: Sequence[Row]) -> dict[str, dict[str, Version]]:

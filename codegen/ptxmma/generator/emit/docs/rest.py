@@ -94,11 +94,13 @@ def totals(run: Run | None) -> dict[str, str]:
 
 def condition(of: Sequence[Condition]) -> str:
     """When a rule holds, in words: qualifiers and numbers with their values."""
-    return "; or ".join(" and ".join(f"{code(name)} is {_alternatives(values)}" for name, values in part.items()) for part in of)
+    return "; or ".join(" and ".join(f"{code(name)} is {_alternatives(name, values)}" for name, values in part.items()) for part in of)
 
 
-def _alternatives(values: Sequence[str | int]) -> str:
-    shown = [code(str(value)) if value != "" else "absent" for value in values]
+def _alternatives(name: str, values: Sequence[str | int]) -> str:
+    """The values of a qualifier; one that is named like its only value is there or not."""
+    words = {"": "absent", name: "present"}
+    shown = [words[value] if isinstance(value, str) and value in words else code(str(value)) for value in values]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 

@@ -3,6 +3,7 @@
 import { decodedDescriptor, encodedDescriptor, memoryFacts } from "../descriptors.js";
 import { suspicions } from "../suspicions.js";
 import { choice, copyButton, fill, h, numberField } from "./dom.js";
+import { hueOf } from "./palette.js";
 
 /** @typedef {import("../images.js").MemoryImage} MemoryImage */
 /** @typedef {import("../index.d.ts").MemoryFacts} MemoryFacts */
@@ -58,7 +59,7 @@ export class DescriptorPart {
       const field = owner(bit);
       const set = (bits >> BigInt(bit)) & 1n;
       const name = field < 0 ? "ignored" : this.facts.descriptor[field].name;
-      return h("button", { type: "button", class: field < 0 ? "unused" : `field-${field}`, "aria-pressed": String(set === 1n), title: `bit ${bit}: ${name}`, "aria-label": `bit ${bit}, ${name}`, onclick: () => this.store.set({ bits: hex(bits ^ (1n << BigInt(bit))) }) }, String(set));
+      return h("button", { type: "button", class: field < 0 ? "unused" : "", style: field < 0 ? "" : `--hue: ${hueOf(field)}`, "aria-pressed": String(set === 1n), title: `bit ${bit}: ${name}`, "aria-label": `bit ${bit}, ${name}`, onclick: () => this.store.set({ bits: hex(bits ^ (1n << BigInt(bit))) }) }, String(set));
     });
     fill(this.strip, buttons);
   }
@@ -85,7 +86,7 @@ export class DescriptorPart {
           ? choice("", this.facts.swizzles.map((mode) => ({ value: mode.name, text: mode.title })), String(value), (chosen) => changed(name, chosen))
           : numberField("", Number(value), (chosen) => changed(name, chosen), { min: 0, step: 2 ** shift, "aria-label": title });
       editor.querySelector("select")?.setAttribute("aria-label", title);
-      return h("tr", {}, h("th", { scope: "row", class: `field-${place}`, title }, name.replaceAll("_", " ")), h("td", {}, `${low + width - 1}:${low}`), h("td", {}, `0x${stored.toString(16)}`), h("td", {}, h("span", { class: "row" }, editor, unit || "")));
+      return h("tr", {}, h("th", { scope: "row", style: `--hue: ${hueOf(place)}`, title }, name.replaceAll("_", " ")), h("td", {}, `${low + width - 1}:${low}`), h("td", {}, `0x${stored.toString(16)}`), h("td", {}, h("span", { class: "row" }, editor, unit || "")));
     });
     const head = h("tr", {}, ["Field", "Bits", "Holds", "Means"].map((title) => h("th", { scope: "col" }, title)));
     const back = h("button", { type: "button", onclick: () => this.store.set({ bits: "" }) }, "That of the image");

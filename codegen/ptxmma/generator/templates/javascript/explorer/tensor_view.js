@@ -90,7 +90,7 @@ export class TensorView {
     const product = tensorProduct(instruction, textsOf(state.product));
     const operands = tensorOperands(instruction, product);
     const names = [...operands.keys()];
-    const name = names.includes(state.operand) ? state.operand : names[0];
+    const name = names.find((each) => [each, operands.get(each)?.operand.name].includes(state.operand)) ?? names[0];
     const places = operands.get(name) ?? null;
     this.scene = places && this.#scene(places, state);
     const size = Number(state.zoom) || HEIGHT;
