@@ -64,6 +64,9 @@ def test_a_copy_of_four_rows_reaches_a_lane_of_each_warp() -> None:
     operand = _copied("4x256b")
     assert [operand.locate(row, 5) for row in range(4)] == [Place(0, 32 * row, 1, 8) for row in range(4)]
     assert operand.locate(3, 0).address(31 << 16) == 127 << 16
+    assert np.flatnonzero(operand.pack(np.ones((4, 32), np.uint8), address=31 << 16)[:, 0]).tolist() == [31, 63, 95, 127]
+    with pytest.raises(ValueError, match=r"address 0x200000 is lane 32; it must be lane 0\.\.31"):
+        operand.pack(np.ones((4, 32), np.uint8), address=32 << 16)
     with pytest.raises(ValueError, match=r"nothing of the operand lies at .*; its layout is data of tcgen05\.cp\.4x256b"):
         operand.coords(1, 0)
 

@@ -193,6 +193,51 @@ def test_the_command_takes_a_base_in_tensor_memory() -> None:
     assert "--base takes a number, 0..8388607, not '0xg'" in _ask("--base", "0xg", code=2)
 
 
+def test_the_command_says_what_a_register_holds() -> None:
+    """The elements of a register of a thread, one for each load that the options leave."""
+    fragment = _fragment("1", 128, 256, "32x32b.x32")
+    rows = json.loads(_ask("--lane", "5", "--register", "8", "--base", "64", "--json"))
+    assert len(rows) == 4 * 8
+    for row in rows:
+        address = int(row["address"], 16)
+        assert (row["row"], row["col"]) == fragment.coords(address, 5, 8, base=64)
+        assert address in fragment.addresses(row["warp"], 64)
+    (only,) = json.loads(_ask("--lane", "5", "--register", "8", "--base", "64", "--address", "0x200100", "--json"))
+    assert (only["row"], only["col"], only["warp"]) == (37, 200, 1)
+    assert len(json.loads(_ask("--register", "8", "--warp", "2", "--json"))) == 32 * 8
+
+
+def test_a_packed_register_holds_two_elements() -> None:
+    question = [*_QUESTION[:-1], _LOAD.format("32x32b.x8"), "--lane", "3", "--register", "2", "--warp", "0", "--json"]
+    question[question.index("d-tmem")] = "a-tmem"
+    rows = json.loads(CliRunner().invoke(main, question).output)
+    assert [(row["row"], row["col"], row["bit"]) for row in rows] == [(3, 4, 0), (3, 5, 16)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--lane", "32"), "--lane 32 is outside 0..31"),
+        (("--register", "32"), "--register 32 is outside 0..31"),
+        (("--warp", "4"), "--warp 4 is outside 0..3"),
+        (
+            ("--register", "8", "--address", "0x200003"),
+            "no load has an element in register 8, address 0x200003; those of warp 1 have the taddr",
+        ),
+        (("--register", "8", "--row", "3", "--col", "5"), "or a register, not both: leave out --register, or the element"),
+        (("--register", "8", "--by-lane"), "d-tmem lies in tensor memory: leave out --by-lane, for tables of registers"),
+        (("--register", "8", "--format", "svg"), "--format svg is for a whole operand: leave out --through"),
+    ],
+)
+def test_registers_that_hold_nothing(options: tuple[str, ...], message: str) -> None:
+    assert message in _ask(*options, code=2)
+
+
+def test_a_register_needs_its_load() -> None:
+    result = CliRunner().invoke(main, [*_QUESTION[:-2], "--lane", "5", "--register", "8"])
+    assert (result.exit_code, "--register needs --through, the load of the register" in result.output) == (2, True)
+
+
 def test_the_command_lists_the_bases() -> None:
     rows = list(csv.DictReader(io.StringIO(_ask("--format", "csv"))))
     assert [(row["of"], row["number"], row["row"], row["col"]) for row in rows[:2]] == [

@@ -3441,7 +3441,7 @@ export const database = {
   "partition": 32,
   "address": {"column":0,"lane":16},
   "layouts": {
-   "columns": ["name","title","operand","of","axes","at","back","source","unit","apart","selections","matrix","align"],
+   "columns": ["name","title","operand","of","axes","at","back","source","unit","apart","selections","align","matrix"],
    "rows": [
     [
      "layout_a",
@@ -3475,7 +3475,6 @@ export const database = {
      {"row":"64 * cta + 16 * (lane // 32) + lane % 16","col":"column"},
      "9.7.16.10.5.3",
      "32",
-     null,
      null,
      null,
      [0,16]
@@ -3514,7 +3513,6 @@ export const database = {
      "32",
      null,
      null,
-     null,
      [0,16]
     ],
     [
@@ -3550,7 +3548,6 @@ export const database = {
      null,
      null,
      null,
-     null,
      [0,16]
     ],
     [
@@ -3582,6 +3579,7 @@ export const database = {
       {"name":"scale_id","values":[0],"when":"blocks=4"},
       {"name":"scale_id","values":[0],"when":"blocks=8"}
      ],
+     null,
      "a"
     ],
     [
@@ -3601,6 +3599,7 @@ export const database = {
       {"name":"scale_id","values":[0],"when":"blocks=4"},
       {"name":"scale_id","values":[0],"when":"blocks=8"}
      ],
+     null,
      "b"
     ],
     [
@@ -3615,6 +3614,7 @@ export const database = {
      "8",
      ["copy"],
      [{"name":"scale_id","values":[0,1,2,3],"when":"blocks=1"},{"name":"scale_id","values":[0,2],"when":"blocks=2"},{"name":"scale_id","values":[0],"when":"blocks=4"}],
+     null,
      "a"
     ],
     [
@@ -3629,6 +3629,7 @@ export const database = {
      "8",
      ["copy","peer"],
      [{"name":"scale_id","values":[0,1,2,3],"when":"blocks=1"},{"name":"scale_id","values":[0,2],"when":"blocks=2"},{"name":"scale_id","values":[0],"when":"blocks=4"}],
+     null,
      "b"
     ],
     [
@@ -3736,7 +3737,10 @@ export const database = {
      {"lane":"32 * row","column":"byte // 4","bit":"8 * (byte % 4)"},
      {"row":"lane // 32","byte":"4 * column + bit // 8"},
      "CuTe, copy_traits_sm100.hpp",
-     "8"
+     "8",
+     null,
+     null,
+     [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31]
     ],
     [
      "copy_64x128b_02_13",

@@ -40,12 +40,12 @@ class Place(_Bit):
 
         Raises:
             TypeError: the base is neither an integer nor an array.
-            ValueError: the base is not an address, which has a lane of 0..127 above the 16 bits of the column, or the operand would leave
-                tensor memory.
+            ValueError: the base is not an address, which has a lane of 0..127 above the 16 bits of the column, or the operand cannot start
+                there or would leave tensor memory.
         """
         base = in_range("base", base, _ADDRESSES)
         if self.operand is not None:
-            self.operand.start(base, aligned=False)
+            self.operand.start(base)
         return in_range("address", base + (self.lane << 16) + self.column, _ADDRESSES)
 
 
@@ -117,8 +117,14 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
         last = {axis: size - 1 for axis, size in self.sizes.items()} | {name: values[-1] for name, values in self.selections.items()}
         return int(self._place(self.numbers | last).column) + 1
 
-    def start(self, base: Any, *, aligned: bool = True) -> Place:
-        """The place that an address names, from which this may lie; ``aligned=False`` allows every lane.
+    @property
+    def first_lanes(self) -> str:
+        """The lanes at which it may start, in words: ``"0 or 16"``, ``"0..31"``."""
+        lanes = self.layout.align
+        return f"{lanes[0]}..{lanes[-1]}" if len(lanes) > 2 else " or ".join(map(str, lanes))
+
+    def start(self, base: Any) -> Place:
+        """The place that an address names, from which this may lie.
 
         Raises:
             TypeError: the address is neither an integer nor an array.
@@ -127,13 +133,13 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
         low, last = self.memory.address["lane"], max(row.columns for row in self.memory.columns) - self.columns
         base = in_range("base", base, self.memory.lanes << low)
         lane, column = base >> low, base & (1 << low) - 1
-        misplaced = aligned
+        misplaced = True
         for allowed in self.layout.align:
             misplaced = misplaced & (lane != allowed)
         if _any(misplaced | (column > last)):
-            lanes, text = " or ".join(map(str, self.layout.align)), f" = {base:#x}" if isinstance(base, int) else ""
+            text = f" = {base:#x}" if isinstance(base, int) else ""
             columns = ", ".join(f"0..{row.columns - self.columns} on {' and '.join(row.targets)}" for row in self.memory.columns)
-            raise ValueError(f"base{text}: the operand takes {self.columns} columns; allowed: lane {lanes}; column {columns}")
+            raise ValueError(f"base{text}: the operand takes {self.columns} columns; allowed: lane {self.first_lanes}; column {columns}")
         return Place(0, lane, column, 0)
 
     def _point(self, places: Sequence[Any], named: Mapping[str, Any], *, check: bool) -> dict[str, Any]:

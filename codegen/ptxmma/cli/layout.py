@@ -38,6 +38,7 @@ _AXES = {
     "selector byte-id thread-id scale-id": "What the instruction or its descriptor selects; the first legal value by default.",
     "column cta": "With --lane, a cell of tensor memory; --bit, 0 by default, names one of its bits.",
     "base": "The address of an operand in tensor memory: lanes and columns are then those of the memory.",
+    "warp address": "With --through, a warp of the warpgroup and the address that its load has.",
 }
 
 
@@ -96,7 +97,8 @@ def command(
 
     An operand in tensor memory needs the shape and the types that its opcode does not state.  --row and --col say where an element lies,
     counted from the address of the operand, or with --base in the whole memory; --lane and --column what lies in a cell.  With --through,
-    --row and --col say which register of which thread a load or store moves it to or from; without them, Triton's bases.
+    --row and --col say which register of which thread a load or store moves it to or from; --lane, --register, --warp and --address what a
+    register holds; without any of them, Triton's bases.
 
     \b
     Examples:
@@ -108,15 +110,20 @@ def command(
     instruction = resolved(find(spelling, database))
     tensor = tensor_layout.operands(instruction)
     meant = tensor_layout.named(instruction, operand) if operand is not None else None
+    if through is not None and meant is None:
+        raise click.UsageError(f"--through is for an --operand in tensor memory: {', '.join(tensor) or 'this instruction has none'}")
     if meant is not None:
         tensor_layout.layout_of(instruction, meant)
-    if through is not None:
-        if meant is None:
-            raise click.UsageError(f"--through is for an --operand in tensor memory: {', '.join(tensor) or 'this instruction has none'}")
-        tensor_registers.show(instruction, meant, find(through, database), numbers, form)
-        return
-    if meant is not None:
-        tensor_layout.show(instruction, meant, lane, bit, numbers, form)
+        foreign = {"--element": element is not None, "--by-lane": by_lane, "--transpose": transpose, "--bits": bits, "--all": whole}
+        if wrong := [name for name, given in foreign.items() if given]:
+            raise click.UsageError(f"{meant.name} lies in tensor memory: leave out {', '.join(wrong)}, for tables of registers")
+        if through is not None:
+            tensor_layout.refuse_pictures(form, "--through")
+            tensor_registers.show(instruction, meant, find(through, database), numbers, form, lane=lane, register=register, bit=bit)
+        elif register is not None:
+            raise click.UsageError(f"{meant.name} lies in tensor memory: --register needs --through, the load of the register")
+        else:
+            tensor_layout.show(instruction, meant, lane, bit, numbers, form)
         return
     known = names(instruction)
     if operand is None and not known and tensor:

@@ -56,6 +56,7 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, bit
     subject = f"{operand.name} of {instruction.canonical}"
     base = _start(placed, numbers, subject)
     if lane is not None:
+        refuse_pictures(form, "--lane")
         _show_place(placed, lane, bit, numbers, subject, base, form)
         return
     if bit is not None:
@@ -67,12 +68,19 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, bit
         return
     if missing := [f"--{axis}" for axis in placed.coordinates if axis not in given]:
         raise click.UsageError(f"name an element of {subject}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+    refuse_pictures(form, *(f"--{axis}" for axis in placed.coordinates))
     place = placed.locate(**given)  # type: ignore[arg-type]  # no axis is called check
     address = f"base + {place.address():#x}"
     if base is not None:
         place = place._replace(lane=base.lane + place.lane, column=base.column + place.column)
         address = f"{place.address():#x}"
     draw(Table([*given, *place._fields, "address"], [[*given.values(), *place, address]]), form)
+
+
+def refuse_pictures(form: str, *options: str) -> None:
+    """Report ``--format svg`` where options choose a part of the operand."""
+    if form == "svg":
+        raise click.UsageError(f"--format svg is for a whole operand: leave out {' and '.join(options)}, or take another format")
 
 
 def _start(placed: TensorPlaces, numbers: Given, subject: str) -> Place | None:

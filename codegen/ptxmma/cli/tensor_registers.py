@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import click
 
+from ptxmma.cli.matrices import within
 from ptxmma.cli.named_numbers import Given, numbers_of
 from ptxmma.cli.render import Table, draw
 from ptxmma.cli.tensor_layout import BASES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import TensorOperand
@@ -19,23 +21,77 @@ if TYPE_CHECKING:
     from ptxmma.cli.render import Cell
 
 
-def show(instruction: Instruction, operand: TensorOperand, transfer: Instruction, numbers: Given, form: str) -> None:
-    """Print the register of one element where the options name one, and otherwise the bases of all."""
+#: What names a register of a thread, beside ``--lane``, ``--register`` and ``--bit``.
+_WARPS = ("warp", "cta", "address")
+
+
+def show(
+    instruction: Instruction, operand: TensorOperand, transfer: Instruction, numbers: Given, form: str, **registers: int | None
+) -> None:
+    """Print the register of one element, or the elements of some registers, where the options name them, and otherwise the bases of all.
+
+    ``registers`` has the values of ``lane``, ``register`` and ``bit``.
+    """
+    named = {name: value for name, value in registers.items() if value is not None}
     try:
         fragment = operand.through(transfer)
         subject = f"{operand.name} of {instruction.canonical}"
-        given = numbers_of(numbers, {**_legal(fragment), "base": BASES}, subject)
+        places = {"warp": range(_warps(fragment)), "cta": range(fragment.places.numbers["ctas"]), "address": BASES}
+        given = numbers_of(numbers, {**_legal(fragment), "base": BASES, **places}, subject)
         base = given.pop("base", 0)
         fragment.places.start(base)
-        if not given:
-            draw(_bases(fragment), form)
+        named |= {name: given.pop(name) for name in _WARPS if name in given}
+        if not given.keys() & set(fragment.places.coordinates):
+            draw(_elements(fragment, named, given, base) if named else _bases(fragment), form)
             return
+        if named:
+            wrong = ", ".join(f"--{name}" for name in named)
+            raise click.UsageError(f"an element of {subject} or a register, not both: leave out {wrong}, or the element")
         if missing := [f"--{axis}" for axis in fragment.places.coordinates if axis not in given]:
             raise click.UsageError(f"name an element of {subject}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
         place = fragment.locate(base=base, **given)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     draw(Table([*given, *place._fields], [[*given.values(), *place[:-1], f"{place.address:#x}"]]), form)
+
+
+def _elements(fragment: TensorFragment, named: Mapping[str, int], selected: Mapping[str, int], base: int) -> Table:
+    """The elements in the registers of all loads that have these numbers."""
+    held, memory = fragment.registers, fragment.places.memory
+    for name, legal in (("lane", memory.partition), ("register", held.registers), ("bit", memory.cell)):
+        if name in named:
+            within(name, named[name], legal)
+    numbers: dict[str, list[int]] = {
+        "cta": list(range(fragment.places.numbers["ctas"])),
+        "warp": list(range(_warps(fragment))),
+        "lane": list(range(memory.partition)),
+        "register": list(range(held.registers)),
+    }
+    numbers |= {name: [value] for name, value in named.items() if name in numbers}
+    step = min(fragment.places.unit, held.bits)
+    bits = [named["bit"] // step * step] if "bit" in named else range(0, memory.cell, step)
+    rows: list[list[str | int | Cell | None]] = []
+    for cta, warp in itertools.product(numbers["cta"], numbers["warp"]):
+        addresses = fragment.addresses(warp, base)
+        for address in addresses:
+            if named.get("address", address) == address:
+                for lane, register, bit in itertools.product(numbers["lane"], numbers["register"], bits):
+                    try:
+                        axes = fragment.coords(address, lane, register, bit, base=base, cta=cta, **selected)
+                    except ValueError:  # the operand leaves this part of the memory free
+                        continue
+                    rows.append([*axes, cta, warp, lane, register, bit, f"{address:#x}"])
+    if not rows:
+        said = ", ".join(f"{name} {value:#x}" if name == "address" else f"{name} {value}" for name, value in named.items())
+        warp = named.get("warp", (named.get("address", 0) >> memory.address["lane"]) // memory.partition)
+        loads = ", ".join(f"{address:#x}" for address in fragment.addresses(warp, base))
+        raise click.UsageError(f"no load has an element in {said}; those of warp {warp} have the taddr {loads}")
+    return Table([*fragment.places.sizes, "cta", "warp", "lane", "register", "bit", "address"], rows)
+
+
+def _warps(fragment: TensorFragment) -> int:
+    """Warps that reach all lanes together."""
+    return fragment.places.memory.lanes // fragment.places.memory.partition
 
 
 def _legal(fragment: TensorFragment) -> dict[str, Sequence[int]]:

@@ -68,7 +68,7 @@ def _inside(placed: TensorPlaces, place: Place, address: int, columns: int) -> t
     base = integer("address", address)
     lane, column = base >> low["lane"], base & (1 << low["lane"]) - 1
     if base < 0 or lane not in placed.layout.align:
-        raise ValueError(f"address {base:#x} is lane {lane}; it must be lane {' or '.join(map(str, placed.layout.align))}")
+        raise ValueError(f"address {base:#x} is lane {lane}; it must be lane {placed.first_lanes}")
     last = int(np.max(place.column)) + column
     if last >= columns:
         raise ValueError(f"columns reach from {column} to {last}; the memory has {columns}")
