@@ -327,7 +327,7 @@ def test_the_command_makes_and_reads_instruction_descriptors() -> None:
         (("f16", "m=128"), "needs dtype"),
         (("f16", "m=128", "n=8", "m=64"), "m is given twice: 128 and 64"),
         (
-            ("f16", "dtype=f32", "atype=f16", "btype=f16", "m=abc"),
+            ("f16", "dtype=f32", "atype=f16", "btype=f16", "n=8", "m=abc"),
             "m must be an integer, not 'abc'; allowed: multiples of 16 from 0 to 496",
         ),
         (("f16", "m=128", "128"), "'128' is not a field; write field=value, or the bits alone"),
