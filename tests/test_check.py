@@ -397,6 +397,9 @@ SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec
         (SOUND.replace(f"{C};", "{0f3F800000,%f1,%r2,%f3};"), "sm_80", [("error", "list")]),
         (SOUND.replace(f"{C};", "{%f0,0f3F800000,%f1,%f2};"), "sm_120", [("note", "list")]),
         (SOUND.replace(f"{C};", "{%f0,1.5,%f1,0f00000000};"), "sm_90", [("warning", "constant")]),
+        (SOUND.replace(f"{C};", "{%f0,-0.,%f1,0.};"), "sm_90", [("warning", "constant")]),
+        (SOUND.replace(f"{C};", "{%f0,0.,%f1,0.0e3};"), "sm_90", [("note", "list")]),  # read as the 0 that it is
+        (SOUND.replace(f"{C};", "{0.,0.,0d0000000000000000,0.};"), "sm_90", [("error", "list")]),
         # modifiers that are ignored
         (f"{WGMMA}.row.col {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;", "sm_90a", [("warning", "undocumented")]),
         (f"{WGMMA} {D}, %rd1, %rd2, %p1, 1, 1, 0, 0;".replace(".aligned", ".row.aligned.col"), "sm_90a", [("warning", "undocumented")]),

@@ -11,10 +11,12 @@ from ptxmma.ptx.operand_values import (
     BROKEN,
     DOUBLE,
     FLOAT,
+    FLOATING,
     NEGATED,
     SINK,
     UNDECLARED,
     UNREGISTERED,
+    ZERO,
     Address,
     Scalar,
     Value,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 _IN_WORDS = {
     FLOAT: "an f32 constant",
     DOUBLE: "an f64 constant",
+    ZERO: "an f64 constant",
     UNDECLARED: "a name that is not declared here",
     SINK: "_",
     NEGATED: "a negated predicate",
@@ -106,14 +109,14 @@ def of_list(operand: Operand, value: Value) -> Fault | None:
         return Fault("syntax", f"{must}; this is not a register", element=value.index(BROKEN))
     if len(value) != operand.registers:
         return Fault("register-count", f"{must}, not of {len(value)}")
-    if {FLOAT, DOUBLE} & set(value) and set(value) != {DOUBLE} and _takes_constants(operand):
-        others = tuple(ANYTHING if each in (FLOAT, DOUBLE) else each for each in value)
+    if FLOATING & set(value) and not set(value) <= {DOUBLE, ZERO} and _takes_constants(operand):
+        others = tuple(ANYTHING if each in FLOATING else each for each in value)
         return of_list(operand, others) or _of_constants(operand, value)
     registers = [each for each in value if each not in (SINK, ANYTHING)]
     for element, each in enumerate(value):
         if each == SINK and operand.access != "write":
             return Fault("sink", f"{must}: _ can only replace results that are not needed", element=element)
-        if isinstance(each, int) or each in (FLOAT, DOUBLE):
+        if isinstance(each, int) or each in FLOATING:
             return Fault("list", f"{must}, not of {in_words(each)}", element=element)
         if each != SINK and each in _IN_WORDS:
             return Fault(_RULES.get(each, "operand-kind"), f"{must}, not of {in_words(each)}", element=element)
@@ -135,10 +138,10 @@ def _takes_constants(operand: Operand) -> bool:
 def _of_constants(operand: Operand, value: tuple[Scalar, ...]) -> Fault:
     """What is doubtful about floating-point constants in a list that takes them."""
     if DOUBLE in value:
-        text = f"assemblers take the lower half of an f64 constant's bits for {operand.name}, which is 0 for 1.5; write 0f3FC00000"
+        text = f"assemblers read the lower half of an f64 constant's bits as {operand.name}: 1.5 becomes 0; write f32, such as 0f3FC00000"
         return Fault("constant", text, element=value.index(DOUBLE), severe=False)
     text = f"{operand.name} should be {wanted(operand)}: assemblers accept f32 constants, but the manual does not have them"
-    return Fault("list", text, element=value.index(FLOAT), severe=False)
+    return Fault("list", text, element=next(place for place, each in enumerate(value) if each in FLOATING), severe=False)
 
 
 def wanted(operand: Operand) -> str:

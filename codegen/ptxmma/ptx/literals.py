@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 _LITERAL = re.compile(rb"0[xX]([0-9a-fA-F]+)U?|0[bB]([01]+)U?|0([0-7]*)U?|([1-9]\d*)U?")
 _FLOAT = re.compile(rb"[-+\s]*(?:0([fF])[0-9a-fA-F]{8}|0([dD])[0-9a-fA-F]{16}|(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)")
+_ZERO = re.compile(rb"[+\s]*(?:0[dD]0{16}|(?:0+\.0*|\.0+)(?:[eE][-+]?\d+)?|0+[eE][-+]?\d+)")
 _TOKEN = re.compile(rb"\s*(\(\s*\.[su]64\s*\)|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?|WARP_SZ|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>&^|!~()?:])")
 _SIMPLE = re.compile(rb"-?(?:0|[1-9]\d{0,17})")
 #: Characters of the longest expression that is evaluated.
@@ -62,11 +63,11 @@ def integer(text: bytes) -> int | None:
 
 
 def floating(text: bytes) -> str:
-    """``"f32"`` or ``"f64"`` for a floating-point constant, ``""`` for anything else."""
+    """``"f32"`` or ``"f64"`` for a floating-point constant, ``"0.0"`` for one of f64 without a set bit, ``""`` for anything else."""
     match = _FLOAT.fullmatch(text)
     if match is None or ((match[1] or match[2]) and text[:1] != b"0"):
         return ""
-    return "f32" if match[1] else "f64"
+    return "f32" if match[1] else "0.0" if _ZERO.fullmatch(text) else "f64"
 
 
 class _Expression:

@@ -1,7 +1,7 @@
 """The *value* of an operand: what assemblers judge it by.
 
-It is the type of a register (``"b32"``), the number of an integer constant, :data:`FLOAT` or :data:`DOUBLE` for other constants, one of
-the other names below, a tuple of these for a list in braces, or an :class:`Address`.
+It is the type of a register (``"b32"``), the number of an integer constant, one of :data:`FLOATING` for other constants, one of the
+other names below, a tuple of these for a list in braces, or an :class:`Address`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from ptxmma.ptx.scopes import Scopes
 from ptxmma.ptx.statements import Token
 
 FLOAT, DOUBLE = "constant f32", "constant f64"
+ZERO = "constant f64 0.0"  # all of its bits are 0, as those of the f32
+FLOATING = frozenset({FLOAT, DOUBLE, ZERO})
 UNDECLARED = "undeclared"  # a name without a declaration
 SINK = "_"
 NEGATED = "negated predicate"  # !%p
@@ -55,7 +57,7 @@ _NEGATED = re.compile(rb"!\s*([A-Za-z_$%][\w$%]*)")
 _VECTOR = re.compile(r"v([248])\.(\w+)")
 _ADDRESS = re.compile(rb"\[\s*([A-Za-z_$%][\w$%]*)\s*(?:\+([^\[\]]*))?\]")
 _SUM = re.compile(rb"([A-Za-z_$%][\w$%]*)\s*\+(.*)", re.DOTALL)
-_CONSTANT_KINDS = {"f32": FLOAT, "f64": DOUBLE}
+_CONSTANT_KINDS = {"f32": FLOAT, "f64": DOUBLE, "0.0": ZERO}
 
 
 def of_compact(text: str) -> Value:
