@@ -86,6 +86,25 @@ def test_the_summary_counts_what_is_not_covered(tmp_path: Path) -> None:
     assert run(tmp_path / "a.cu")[2] == ["1 file, 1 instruction checked, 0 findings; 1 not covered"]
 
 
+@pytest.mark.parametrize(("head", "rule"), [(".version 8.0\n.target sm_90\n", "[target]"), (".version 7.8\n.target sm_90a\n", "[version]")])
+def test_one_wrong_target_or_version_is_one_finding_of_a_module(head: str, rule: str, tmp_path: Path) -> None:
+    first, rest = "wgmma.fence.sync.aligned;", "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
+    file = tmp_path / "a.ptx"
+    file.write_text(f"{head}.entry a()\n{{\n{first}\n{rest}}}\n.entry b()\n{{\n{first}\n{rest}}}\n", encoding="utf-8")
+    code, findings, summary = run(file)
+    assert (code, len(findings)) == (1, 1)
+    assert findings[0].endswith(rule)
+    assert summary == ["1 file, 6 instructions checked, 1 finding; 5 of the same cause not shown"]
+    file.write_text(f"{head}.entry a()\n{{\n{first} // ptxmma: ignore\n{rest}}}\n", encoding="utf-8")
+    assert run(file)[2] == ["1 file, 3 instructions checked, 1 finding; 1 of the same cause not shown"]
+
+
+def test_a_target_that_is_asked_for_is_wrong_at_each_place_of_a_source(tmp_path: Path) -> None:
+    """Each needs a guard of its own."""
+    (tmp_path / "a.cu").write_text('asm("wgmma.fence.sync.aligned;");\nasm("wgmma.commit_group.sync.aligned;");\n', encoding="utf-8")
+    assert len(run(tmp_path / "a.cu", "--target", "sm_90")[1]) == 2
+
+
 def tree(root: Path) -> None:
     for name in ("a.ptx", "deep/er/b.cuh", "deep/c.mlir", "README.md", "build/d.ptx", ".hidden/e.ptx", "broken.py"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)

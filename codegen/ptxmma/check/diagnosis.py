@@ -30,11 +30,13 @@ class Diagnosis(NamedTuple):
         rule: ``"unknown-instruction"``, ``"target"`` or ``"version"``.
         message: in words, with the closest legal spelling.
         token: the modifier that is wrong, ``""`` for the whole.
+        cause: what instructions with the same wrong target or version have in common; ``""`` where the opcode is wrong.
     """
 
     rule: str
     message: str
     token: str = ""
+    cause: str = ""
 
 
 class Diagnoses:
@@ -116,19 +118,19 @@ class Diagnoses:
             versions = ", ".join(entry.version for entry in self._catalog.database.spec.isa_versions)
             return Diagnosis("version", f"PTX ISA {version} is unknown; known versions: {versions}")
         if target in accepts:
-            return Diagnosis(
-                "version", f"needs PTX ISA {accepts[target]} on {target}, but is checked for {version}{self._stated(instruction)}"
-            )
+            text = f"needs PTX ISA {accepts[target]} on {target}, but is checked for {version}"
+            return Diagnosis("version", text + self._stated(instruction), cause=text)
         known = {entry.name for entry in self._catalog.database.spec.targets}
         first = min(accepts, key=accepts.__getitem__) if accepts else ""
         where = f"{target} does not support it" if target in known else f"the target {target} is unknown"
         if not target:
-            return Diagnosis("version", f"needs PTX ISA {accepts[first]}, but is checked for {version}{self._stated(instruction)}")
+            text = f"needs PTX ISA {accepts[first]}, but is checked for {version}"
+            return Diagnosis("version", text + self._stated(instruction), cause=text)
         close = self._closest(instruction.canonical, target, version)
-        text = f"{where}; supported: {self._named(accepts)}{self._stated(instruction)}"
-        if close is not None:
-            return Diagnosis("target", f"{text}; the closest that {target} supports is {close.canonical}")
-        return Diagnosis("target", "; ".join([text, *filter(None, [self._substitutes.advice(instruction, target)])]))
+        text = f"{where}; supported: {self._named(accepts)}"
+        closest = f"the closest that {target} supports is {close.canonical}" if close is not None else ""
+        advice = "; ".join(["", *filter(None, [closest or self._substitutes.advice(instruction, target)])])
+        return Diagnosis("target", text + self._stated(instruction) + advice, cause=text + advice)
 
     def _named(self, accepts: dict[str, Version]) -> str:
         """The targets, by their first version, from which it follows for all others: these include one that is named."""

@@ -39,6 +39,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         source: the line, cut to a few hundred characters around the token if it is long; ``""`` where it is not available.
         caret: index of the token's first character in ``source``.
         fix: how to mend it; None where there is no mechanical way.
+        cause: the same for all findings of a module that one wrong ``.target`` or ``.version`` causes; ``""`` for all others.
     """
 
     file: str
@@ -52,6 +53,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     caret: int = 0
     fix: Fix | None = None
+    cause: str = ""
 
 
 class Findings(msgspec.Struct, frozen=True):

@@ -30,6 +30,7 @@ class Remark(NamedTuple):
     message: str
     mended: str = ""  # what replaces the token; empty where there is no mechanical way
     safe: bool = True  # whether that keeps the meaning
+    cause: str = ""  # what remarks on other instructions share, which one wrong line makes wrong
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -71,7 +72,7 @@ def of_opcode(opcode: Token, diagnosis: Diagnosis) -> Remark:
     token = diagnosis.token.encode()
     at = opcode.text.find(b"." + token) + 1 if token else 0
     place = Token(token, opcode.offset + at) if at else opcode
-    return Remark(place, "error", diagnosis.rule, diagnosis.message)
+    return Remark(place, "error", diagnosis.rule, diagnosis.message, cause=diagnosis.cause)
 
 
 def place_of(function: Function, statement: Statement, fault: Fault) -> Token:
@@ -102,4 +103,5 @@ def finding_of(function: Function, remark: Remark, opcode: bytes, file: str) -> 
         source=source,
         caret=caret,
         fix=Fix(text, remark.mended, remark.safe) if remark.mended else None,
+        cause=remark.cause if function.module.target else "",
     )

@@ -69,6 +69,16 @@ def is_ignored(finding: Finding) -> bool:
     return False
 
 
+def once(findings: Findings, causes: set[str]) -> Findings:
+    """The findings without those of a cause that an earlier one has; ``causes`` holds those of the file, and is added to."""
+    kept = []
+    for finding in findings:
+        if finding.cause not in causes:
+            kept.append(finding)
+            causes.update(filter(None, [finding.cause]))
+    return findings if len(kept) == len(findings) else msgspec.structs.replace(findings, findings=tuple(kept))
+
+
 def counts(findings: Iterable[Finding]) -> list[tuple[int, Severity, str]]:
     """How many findings each rule has at each severity: the most severe first, then the most frequent."""
     numbers: dict[tuple[Severity, str], int] = {}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from ptxmma.check import Checker, Findings, fixing, formats
+from ptxmma.check import Checker, Findings, fixing, formats, selection
 from ptxmma.check.configuration import Configuration
 from ptxmma.check.discovery import discover
 
@@ -31,6 +31,7 @@ class Counts(msgspec.Struct):
         fixed, fixable: findings that were, or can be, mended.
         uncovered: instructions that were not checked.
         skipped: files of directories that cannot be read.
+        repeated: findings that are not reported because an earlier one of the file has the same cause.
     """
 
     files: int = 0
@@ -41,6 +42,7 @@ class Counts(msgspec.Struct):
     fixable: int = 0
     uncovered: int = 0
     skipped: int = 0
+    repeated: int = 0
 
     def add(self, other: Counts) -> None:
         """Add the counts of a part of the run."""
@@ -70,13 +72,16 @@ class Reader:
         """
         if self._fix:
             counts.fixed += self._mend(file, language)
+        causes = set[str]()
         for part in self._checker.parts_of_file(file, language):
             counts.instructions += part.instructions
             counts.uncovered += part.uncovered
-            reported = self._configured.selection.applied(part, self._configured.root)
+            selected = self._configured.selection.applied(part, self._configured.root)
+            reported = selection.once(selected, causes)
+            counts.repeated += len(selected) - len(reported)
             counts.findings += len(reported)
             counts.fixable += 0 if self._fix else sum(fixing.fixable(finding, unsafe=self._unsafe) for finding in reported)
-            counts.hidden += part.hidden + _notes(part) - _notes(reported)
+            counts.hidden += part.hidden + _notes(part) - _notes(selected)
             yield reported
         counts.files += 1
 
@@ -184,6 +189,7 @@ class Run:
         rest = [f"{met.fixed:,} fixed"] if met.fixed else []
         rest += [f"{met.fixable:,} can be fixed with --fix"] if met.fixable else []
         rest += [f"{met.hidden:,} note{'' if met.hidden == 1 else 's'} not shown"] if met.hidden else []
+        rest += [f"{met.repeated:,} of the same cause not shown"] if met.repeated else []
         rest += [f"{met.uncovered:,} not covered"] if met.uncovered else []
         rest += [f"{met.skipped:,} file{'' if met.skipped == 1 else 's'} skipped"] if met.skipped else []
         return "; ".join([f"{files}, {instructions} checked, {findings}", *rest])
