@@ -594,6 +594,22 @@ def test_an_option_that_is_given_twice(arguments: list[str], option: str) -> Non
     assert (result.exit_code, f"{option} is given twice; give it once" in result.output) == (2, True), result.output
 
 
+def test_two_options_for_one_value() -> None:
+    for arguments in (["list", "--format", "csv", "--json"], ["check", "--json", "--format", "json", "-"]):
+        result = CliRunner().invoke(main, arguments, input="")
+        assert result.exit_code == 2
+        assert "--json" in result.output
+        assert "say the same thing; give one of them" in result.output
+
+
+def test_a_spelling_without_its_opcode() -> None:
+    known = CliRunner().invoke(main, ["show", ".32x32b.x32"])
+    assert (known.exit_code, "it begins with a dot; the opcode comes first: fence, ldmatrix," in known.output) == (2, True)
+    assert "closest:\n  tcgen05.ld.sync.aligned.32x32b.x32.b32\n" in known.output
+    unknown = CliRunner().invoke(main, ["show", ".kind::bogus"])
+    assert (unknown.exit_code, "closest" in unknown.output) == (2, False)
+
+
 def test_some_options_may_be_repeated() -> None:
     result = CliRunner().invoke(main, ["check", "--ignore", "stride", "--ignore", "metadata", "-"], input="")
     assert "twice" not in result.output

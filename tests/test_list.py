@@ -105,7 +105,7 @@ def test_formats_in_memory_are_types() -> None:
 
 
 def test_a_line_for_every_n() -> None:
-    (row,) = _list("--shape", "m64nNk32", "--type", "u8", "--dense", "--ptx", "8.0", "--format", "json")[:1]
+    (row,) = _list("--shape", "m64nNk32", "--type", "u8", "--dense", "--ptx", "8.0")[:1]
     assert row["instruction"] == "wgmma.mma_async.sync.aligned.m64nNk32.s32.u8.u8"
     assert (row["shape"], row["types"], row["n"]) == ("m64nNk32", "s32 u8 u8", "8..32 by 8, 48..256 by 16")
     one = _list("--shape", "m64n48k32", "--type", "u8", "--dense", "--ptx", "8.0")

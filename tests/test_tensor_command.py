@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import ptxmma
+from ptxmma.catalog.instructions import catalog
+from ptxmma.catalog.product_types import enumerators, product_of_type
 from ptxmma.cli import main
 
 _OPCODE = "tcgen05.mma.cta_group::1.kind::f16"
@@ -182,3 +186,55 @@ def test_an_operand_goes_by_the_beginning_of_its_name(name: str) -> None:
 def test_metadata_goes_by_its_kind() -> None:
     product = ("tcgen05.mma.sp.cta_group::1.kind::f16", "--m", "128", "--n", "256", "--dtype", "f32", "--atype", "f16", "--btype", "f16")
     assert ask("layout", *product, "--operand", "metadata") == ask("layout", *product, "--operand", "sp-meta-tmem")
+
+
+# --- types of C++ -----------------------------------------------------------------------------------------------------------
+
+_TYPED = "ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>"
+_NVCC = (
+    'class "ptxmma::tcgen05_product<Opcode, Shape, Kind, D, A, B, CtaGroup, ScaleVec, Scale> [with Opcode=(ptxmma_tcgen05_opcode)1, '
+    "Shape=ptxmma::shape<256, 64>, Kind=(ptxmma_tcgen05_kind)5, D=ptxmma::f32, A=ptxmma::e4m3, B=ptxmma::e2m1, "
+    'CtaGroup=(ptxmma_tcgen05_cta_group)1, ScaleVec=(ptxmma_tcgen05_scale_vec)0, Scale=ptxmma::ue8m0]"'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "opcode", "sizes", "types"),
+    [
+        (_TYPED, _OPCODE, (128, 256, 16), "f32 bf16 bf16"),
+        (_TYPED.replace("ptxmma::", "").replace("256>", "64, 16>"), _OPCODE, (128, 64, 16), "f32 bf16 bf16"),
+        (_NVCC, "tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale", (256, 64, 64), "f32 e4m3 e2m1"),
+        (
+            "tcgen05_product<PTXMMA_TCGEN05_MMA, ptxmma::shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4NVF4, ptxmma::f32, ptxmma::e2m1, "
+            "ptxmma::e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK16, ptxmma::ue4m3>::p",
+            "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16",
+            (128, 64, 96),
+            "f32 e2m1 e2m1",
+        ),
+    ],
+)
+def test_a_type_of_a_product_names_it(text: str, opcode: str, sizes: tuple[int, int, int], types: str) -> None:
+    answer = json.loads(ask("show", text, "--json"))
+    assert (answer["instruction"], tuple(answer["shape"])) == (opcode, sizes)
+    product = product_of_type(catalog(), text)
+    assert product is not None
+    assert " ".join(product.matrix_types[name] for name in "dab") == types
+
+
+def test_a_type_of_no_legal_product_says_what_is_legal() -> None:
+    assert "does not allow m = 128 with n = 264; legal: m = 64 or 128 with n = 8, 16, … 256" in ask(
+        "show", _TYPED.replace("256", "264"), code=2
+    )
+    assert "takes no atype = e4m3; legal:" in ask("show", _TYPED.replace("::bf16,", "::e4m3,"), code=2)
+    assert "is not covered" in ask("show", _TYPED.replace("F16", "F17"), code=2)
+
+
+def test_enumerators_are_those_of_the_headers(root: Path) -> None:
+    known = catalog()
+    multiplies = list(known.all(lambda entry: entry.operation == "tensor-multiply"))
+    headers = "".join(
+        (root / f"generated/include/ptxmma/{name}.h").read_text(encoding="utf-8") for name in ("tcgen05_products", "descriptors")
+    )
+    for what, names in enumerators(known, multiplies).items():
+        (members,) = re.findall(rf"typedef enum ptxmma_tcgen05_{what} {{(.*?)}}", headers, re.S)
+        assert re.findall(r"\bPTXMMA_\w+", re.sub(r"/\*.*?\*/", "", members, flags=re.S)) == list(names)

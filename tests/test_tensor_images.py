@@ -112,7 +112,7 @@ def test_scale_factors_come_back_from_tensor_memory(rows: int, blocks: int, axis
         ((64, 4), (128, 4), -1, r"image is uint32 of shape \(64, 4\)"),
         ((128, 64), (300, 4), -1, r"shape \(300, 4\) with axis -1 is not that of scale factors: \(rows, blocks\), 1 to 256 rows"),
         ((128, 64), (128,), -1, r"shape \(128,\) with axis -1"),
-        ((128, 64), (128, 4), 0, r"with axis 0 is not that of scale factors"),
+        ((128, 64), (128, 4), 0, r"axis = 0 is not legal: -1 for \(rows, blocks\) of A, -2 for \(blocks, columns\) of B"),
     ],
 )
 def test_images_that_hold_no_such_scale_factors(image: tuple[int, int], shape: tuple[int, ...], axis: int, message: str) -> None:
@@ -147,6 +147,8 @@ def test_scale_factors_that_do_not_fit_are_refused() -> None:
     for wrong in (np.zeros((300, 4), np.uint8), np.zeros((4, 4), np.uint16), np.zeros(4, np.uint8)):
         with pytest.raises(ValueError, match="it takes \\(rows, blocks\\) of 8 bits, 1 to 256 rows"):
             scaling.to_tensor_memory(wrong)
+    with pytest.raises(ValueError, match="axis = 3 is not legal: -1 for"):
+        scaling.to_tensor_memory(np.zeros((128, 4), np.uint8), axis=3)
 
 
 # --- products ---------------------------------------------------------------------------------------------------------------
@@ -268,7 +270,7 @@ def test_formats_are_those_of_products_alone() -> None:
         ptxmma.instruction(_MXF8).scales("a")
     with pytest.raises(ValueError, match=r"kind::f16 has no scale factors for 'b'"):
         scaling.of(ptxmma.instruction(_ONE, m=64, n=16, **_BF16), "b")
-    with pytest.raises(ValueError, match=r"has no scale factors for 'd'"):
+    with pytest.raises(ValueError, match=r"has no scale factors for 'd'; it has those for 'a' and 'b'"):
         scaling.of(ptxmma.instruction(_MXF8, m=128, n=16, atype="e4m3", btype="e4m3"), "d")
     sparse_product = ptxmma.instruction("tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale", m=128, n=64, atype="e4m3", btype="e4m3")
     assert scaling.of(sparse_product, "a").block == 64, "blocks count along the full K"

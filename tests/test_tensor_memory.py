@@ -348,3 +348,12 @@ def test_javascript_functions_are_the_layouts(root: Path, uses: list[TensorPlace
 
 def test_coordinates_have_one_order() -> None:
     assert Place._fields == COORDINATES
+
+
+def test_an_argument_that_no_instruction_has() -> None:
+    message = "an instruction has no argument foo; what the opcode of tcgen05.mma does not state: m, n, k, dtype, atype, btype, stype"
+    call: Any = ptxmma.instruction
+    with pytest.raises(TypeError, match=message):
+        call(_ONE, foo=1)
+    with pytest.raises(TypeError, match=message):
+        ptxmma.instruction(_ONE).resolved(m=128, n=256, **_BF16, foo=1)

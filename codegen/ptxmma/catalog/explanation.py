@@ -30,6 +30,9 @@ def explain(
     """
     opcode, *rest = spelling.split(".")
     opcodes = sorted({instruction.canonical.split(".")[0] for instruction in instructions})
+    if not opcode and rest:
+        sharing = [instruction for instruction in instructions if not {*rest}.isdisjoint(instruction.canonical.split("."))]
+        return f"it begins with a dot; the opcode comes first: {', '.join(opcodes)}", closest(sharing, rest)
     if opcode not in opcodes:
         likely = difflib.get_close_matches(opcode.lower(), opcodes, 1)
         return f"{shortened(opcode)!r} is not covered; covered are {', '.join(opcodes)}", closest(instructions, [*likely, *rest], least=0.5)

@@ -270,7 +270,15 @@ class Instruction:
         plan = layouts.plan(spec, self.variant, operand) if operand in present else None
         if plan is None:
             elsewhere = [name for name, kind in kinds.items() if kind.kind == "tensor-scales" and kind.of == matrix and name in present]
-            what = f"its scale factors for {matrix!r} in tensor memory: {elsewhere[0]}" if elsewhere else f"no scale factors for {matrix!r}"
+            scaled = dict.fromkeys(
+                kind.of for name, kind in kinds.items() if kind.kind in ("scale-data", "tensor-scales") and name in present
+            )
+            others = f"; it has those for {' and '.join(map(repr, scaled))}" if scaled else ""
+            what = (
+                f"its scale factors for {matrix!r} in tensor memory: {elsewhere[0]}"
+                if elsewhere
+                else f"no scale factors for {matrix!r}{others}"
+            )
             raise Missing(f"{self.canonical} has {what}")
         element = layouts.element_type(spec, str(self.variant.facts[kinds[operand].type]))
         return Scales(self.database.layout[plan.name], matrix, element, operand)

@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NoReturn
 
 import msgspec
 
@@ -152,6 +153,7 @@ def instruction(
     btype: str | None = None,
     stype: str | None = None,
     database: DatabaseLike = None,
+    **unknown: NoReturn,
 ) -> Instruction:
     """The instruction that ``spelling`` means: canonical, or any other that assemblers accept.
 
@@ -168,14 +170,15 @@ def instruction(
         btype: the element type of B.
         stype: the type of scale factors.
         database: another than the packaged one.
+        unknown: there are no other arguments; for the message.
 
     Raises:
-        TypeError: ``spelling`` is not a string, or ``m``, ``n`` or ``k`` is not an integer.
+        TypeError: ``spelling`` is not a string, ``m``, ``n`` or ``k`` is not an integer, or another argument.
         UnknownInstruction: with the reason and the closest legal spellings.
         IllegalProductError: an argument is missing, illegal, or not for this instruction; a ``ValueError`` that lists what is legal.
     """
     opcode = catalog(database).find(spelling)
-    arguments = {"m": m, "n": n, "k": k, "dtype": dtype, "atype": atype, "btype": btype, "stype": stype}
+    arguments = {"m": m, "n": n, "k": k, "dtype": dtype, "atype": atype, "btype": btype, "stype": stype, **unknown}
     given: dict[str, str | int] = {name: value for name, value in arguments.items() if value is not None}
     return opcode.resolved(**given) if given else opcode
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ptxmma.catalog import evidence
 from ptxmma.catalog.cplusplus import front_name, identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.product_types import product_of_type
 
 #: A string that goes on behind its quotes, and escapes at its ends.
 _CONTINUED = re.compile(r'\\[nrt]|"\s*"')
@@ -36,8 +37,12 @@ def spelling_in(catalog: Catalog, text: str) -> str:
 
 
 def named(catalog: Catalog, text: str) -> list[Instruction]:
-    """The instructions that a text names; several where an atom or a type leaves something open, empty where it names none."""
-    instruction = catalog.meaning(spelling_in(catalog, text))
+    """The instructions that a text names; several where an atom or a type leaves something open, empty where it names none.
+
+    Raises:
+        IllegalProductError: a type names a product that its opcode does not have.
+    """
+    instruction = catalog.meaning(spelling_in(catalog, text)) or product_of_type(catalog, text)
     if instruction is not None:
         return [instruction]
     for way in (_by_front, _by_identifier, _by_atom):

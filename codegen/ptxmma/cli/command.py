@@ -1,4 +1,4 @@
-"""What all commands have in common: an option is given once."""
+"""What all commands have in common: a value is given once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 
 class Command(click.Command):
-    """A command that refuses an option with a value that is given twice, unless it may be repeated."""
+    """A command that refuses an option with a value that is given twice, unless it may be repeated, and two options for one value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Count the options before their values are read."""
@@ -17,6 +17,9 @@ class Command(click.Command):
             for option in given:
                 if isinstance(option, click.Option) and not (option.is_flag or option.multiple or option.count) and given.count(option) > 1:
                     refuse_twice(option.opts[0], ctx)
+            for option in given:
+                if others := [other.opts[0] for other in given if other.name == option.name and other is not option]:
+                    raise click.UsageError(f"{option.opts[0]} and {others[0]} say the same thing; give one of them", ctx)
         return super().parse_args(ctx, args)
 
 

@@ -78,8 +78,12 @@ def find(spelling: str, database: str | None) -> Instruction:
     if instruction := known.meaning(spelling.strip()):
         return instruction
     from ptxmma.catalog import mentions
+    from ptxmma.catalog.product_rules import IllegalProductError
 
-    several = mentions.named(known, spelling)
+    try:
+        several = mentions.named(known, spelling)
+    except IllegalProductError as error:
+        raise click.UsageError(str(error)) from None
     if len(several) > 1:
         shown = [instruction.canonical for instruction in several[:_SHOWN]] + ["..."] * (len(several) > _SHOWN)
         raise click.UsageError(f"{len(several)} instructions have this name; name one:\n  " + "\n  ".join(shown))

@@ -47,11 +47,12 @@ def to_tensor_memory(scales: Any, axis: int = -1, *, database: DatabaseLike = No
         uint32 of shape (128, columns); all four quarters of the lanes hold the same.
 
     Raises:
-        ValueError: another shape or type.
+        ValueError: another shape or type, or another axis.
     """
+    _check_axis(axis)
     codes = elements.as_array(scales, "scales")
     codes = codes if axis == -1 else codes.swapaxes(-1, -2)
-    if codes.ndim != 2 or codes.dtype.itemsize != 1 or axis not in (-1, -2) or not codes.size or len(codes) > _MOST_LINES:
+    if codes.ndim != 2 or codes.dtype.itemsize != 1 or not codes.size or len(codes) > _MOST_LINES:
         raise ValueError(f"scales has shape {np.shape(scales)} and dtype {codes.dtype}; it takes (rows, blocks) of 8 bits, 1 to 256 rows")
     rows, blocks = codes.shape
     place, columns = _places(rows, blocks, database)
@@ -75,11 +76,12 @@ def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, data
 
     Raises:
         TypeError: a size that is not an integer.
-        ValueError: another image, or a shape that it does not hold.
+        ValueError: another image or axis, or a shape that the image does not hold.
     """
+    _check_axis(axis)
     cells, sizes = elements.as_array(image, "image"), [integer("shape", size) for size in shape]
     lines, *blocks = sizes if axis == -1 else reversed(sizes)
-    if len(blocks) != 1 or axis not in (-1, -2) or min(sizes) < 1 or lines > _MOST_LINES:
+    if len(blocks) != 1 or min(sizes) < 1 or lines > _MOST_LINES:
         raise ValueError(f"shape {tuple(sizes)} with axis {axis} is not that of scale factors: (rows, blocks), 1 to 256 rows")
     place, columns = _places(lines, blocks[0], database)
     if cells.ndim != 2 or cells.shape[0] != _lanes(database) or cells.shape[1] < columns or cells.dtype.itemsize != 4:
@@ -87,6 +89,12 @@ def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, data
     stored = np.ascontiguousarray(cells).view(np.uint32)[place.lane[..., 0], place.column[..., 0]]
     codes: Array = (stored >> np.asarray(place.bit[..., 0], np.uint32)).astype(np.uint8)
     return codes if axis == -1 else codes.swapaxes(-1, -2)
+
+
+def _check_axis(axis: int) -> None:
+    """Refuse an axis along which no instruction reads blocks."""
+    if axis not in (-1, -2):
+        raise ValueError(f"axis = {axis!r} is not legal: -1 for (rows, blocks) of A, -2 for (blocks, columns) of B")
 
 
 def _places(lines: int, blocks: int, database: DatabaseLike) -> tuple[Place, int]:

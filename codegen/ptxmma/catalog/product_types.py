@@ -1,0 +1,85 @@
+"""Products that a C++ type names: ``ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, …>``, or as a compiler prints it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ptxmma.catalog import resolution
+from ptxmma.catalog.cplusplus import identifier
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.product_rules import TYPES
+from ptxmma.catalog.variants import recased
+
+_TEMPLATE = re.compile(r"\b(\w+)\s*<")
+_SHAPE = re.compile(r"\bshape\s*<([^<>]*)>")
+_CAST = re.compile(r"\(\w+\)")
+#: An enumerator as nvcc prints it in an error: ``(ptxmma_tcgen05_kind)1``.
+_NUMBERED = re.compile(r"\(ptxmma_\w+?_(opcode|kind|cta_group|scale_vec)\)(\d+)")
+_WORD = re.compile(r"\w+")
+#: What a type leaves out.
+_USUAL = {"cta_group": "cta_group::1", "scale_vec": ""}
+
+
+def product_of_type(catalog: Catalog, text: str) -> Instruction | None:
+    """The product that a type names; None where the text is not such a type, or no opcode has its qualifiers.
+
+    Raises:
+        IllegalProductError: the opcode has no such product; the message lists what is legal.
+    """
+    multiplies = list(catalog.all(lambda entry: entry.operation == resolution.OPERATION))
+    stems = {each.variant.instruction.stem: each.variant.instruction.name for each in multiplies}
+    families = {f"{stem.partition('_')[0]}_product" for stem in stems}
+    template = next((word for word in _TEMPLATE.findall(text) if word in stems or word in families), None)
+    shape = _SHAPE.search(text)
+    if template is None or shape is None:
+        return None
+    chosen = _USUAL | ({"opcode": stems[template]} if template in stems else {}) | _chosen(catalog, multiplies, text)
+    if not {"opcode", "kind"} <= chosen.keys():
+        return None
+    name = chosen.pop("opcode")
+    for opcode in multiplies:
+        others = {qualifier for qualifier, value in opcode.qualifiers.items() if value} - {*chosen, "block_scale"}
+        if opcode.variant.instruction.name == name and not others and _has(opcode, chosen):
+            return opcode.resolved(**_sizes(shape[1]), **_types(catalog, opcode, text[shape.end() :]))
+    return None
+
+
+def _has(opcode: Instruction, chosen: Mapping[str, str]) -> bool:
+    return all(opcode.qualifiers.get(qualifier, "") == value for qualifier, value in chosen.items())
+
+
+def _chosen(catalog: Catalog, multiplies: list[Instruction], text: str) -> dict[str, str]:
+    """The opcode and the qualifiers that enumerators in the text name."""
+    names = enumerators(catalog, multiplies)
+    words = set(_WORD.findall(text))
+    chosen = {what: values[word] for what, values in names.items() for word in values if word in words}
+    for what, number in _NUMBERED.findall(text):
+        values = list(names[what].values())
+        if int(number) < len(values):
+            chosen[what] = values[int(number)]
+    return chosen
+
+
+def enumerators(catalog: Catalog, multiplies: list[Instruction]) -> dict[str, dict[str, str]]:
+    """The enumerators of ``ptxmma/tcgen05_products.h`` and ``ptxmma/descriptors.h`` in their order, each with its text in PTX."""
+    entries = [each.variant.instruction for each in multiplies]
+    prefix = f"PTXMMA_{entries[0].stem.partition('_')[0].upper()}_"
+    names = {"opcode": {f"PTXMMA_{entry.stem.upper()}": entry.name for entry in entries}}
+    kinds = (kind for format in catalog.database.spec.descriptors for kind in format.kinds)
+    names["kind"] = {f"{prefix}{recased(kind).upper()}": kind for kind in kinds}
+    for qualifier in _USUAL:
+        values = sorted({each.qualifiers.get(qualifier, "") for each in multiplies})
+        names[qualifier] = {f"{prefix}{recased(value or f'no_{qualifier}').upper()}": value for value in values}
+    return names
+
+
+def _sizes(text: str) -> dict[str, int]:
+    return dict(zip("mnk", map(int, re.findall(r"\d+", _CAST.sub("", text))), strict=False))
+
+
+def _types(catalog: Catalog, opcode: Instruction, text: str) -> dict[str, str]:
+    """The types of D, A and B, and that of the scale factors where there are some."""
+    known = {identifier(entry.name): entry.name for entry in catalog.database.spec.types.elements}
+    scaled = ["stype"] if resolution.types(catalog.database.spec, opcode.variant)["stype"] else []
+    return dict(zip([*TYPES, *scaled], [known[word] for word in _WORD.findall(text) if word in known], strict=False))
