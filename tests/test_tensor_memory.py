@@ -24,6 +24,7 @@ from ptxmma.catalog.tensor_places import Place, TensorPlaces
 from ptxmma.generator import tensor_proof
 from ptxmma.generator.emit import python_layouts, tensor_functions
 from ptxmma.generator.problems import Position
+from ptxmma.matrices.pictures import tensor_pictures
 from ptxmma.model import COORDINATES, Spec
 
 _ONE, _PAIR = ("tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.cta_group::2.kind::f16")
@@ -357,3 +358,23 @@ def test_an_argument_that_no_instruction_has() -> None:
         call(_ONE, foo=1)
     with pytest.raises(TypeError, match=message):
         ptxmma.instruction(_ONE).resolved(m=128, n=256, **_BF16, foo=1)
+
+
+def test_blocks_of_pictures_hold_what_they_say(uses: list[TensorPlaces]) -> None:
+    """Every place of every block, and no other place: one lane of each warp for what is only there."""
+    for placed in uses:
+        count = 0
+        for row in tensor_pictures.listed(placed):
+            spans = {name: [int(number) for number in text.split("\u2013")] for name, text in row.items()}
+            lanes, columns, bits = (
+                np.arange(span[0], span[-1] + 1, step)
+                for span, step in ((spans["lane"], 1), (spans["column"], 1), (spans.get("bit", [0, placed.memory.cell - 1]), placed.unit))
+            )
+            lane, column, bit = (grid.ravel() for grid in np.meshgrid(lanes, columns, bits, indexing="ij"))
+            chosen = {name: legal[0] for name, legal in placed.selections.items()}
+            held = placed.coords(lane, column, bit, spans.get("cta", [0])[0], **chosen)
+            for axis, values in zip(placed.sizes, held, strict=True):
+                values = np.broadcast_to(values, lane.shape)
+                assert [values.min(), values.max()] == [spans[axis][0], spans[axis][-1]], (placed.layout.name, row)
+            count += lane.size
+        assert count == math.prod(placed.sizes.values()), placed.layout.name

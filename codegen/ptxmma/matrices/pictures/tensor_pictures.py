@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.tensor_places import TensorPlaces
@@ -13,7 +13,7 @@ from ptxmma.model import formula
 #: From where pictures count.
 COUNTED = "Lanes and columns count from the operand's address; bits within a cell, where elements share cells."
 #: Lanes and bits of a block, the largest first.
-_LANES, _BITS = (32, 16, 8), (32, 16, 8)
+_LANES, _BITS = (32, 16, 8, 1), (32, 16, 8)
 #: Groups of columns that a wider operand is shown in.
 _GROUPS = 4
 #: Cells beside each other in a panel, at most.
@@ -100,26 +100,40 @@ def _blocks(placed: TensorPlaces, places: Sequence[tuple[int, ...]], size: tuple
 
 def _panel(placed: TensorPlaces, blocks: _Blocks, cta: int, size: tuple[int, int, int], across: range) -> Panel:
     lanes, width, bits = size
-    down, deep = range(placed.memory.lanes // lanes), range(placed.memory.cell // bits)
-    cells = [[blocks.get((cta, row, column, bit)) for column in across for bit in deep] for row in down]
+    deep = range(placed.memory.cell // bits)
+    rows, cells = [], []
+    for down in _lines(blocks, cta, placed.memory.lanes // lanes):
+        rows.append(_range(lanes * down[0], lanes * down[-1] + lanes - 1))
+        cells.append([blocks.get((cta, down[0], column, bit)) for column in across for bit in deep])
     texts = [[_texts(placed, cell) for cell in line] for line in cells]
     first = next(iter(placed.sizes))
     tints = {start: number for number, start in enumerate(sorted({block.ranges[first][0] for block in blocks.values()}))}
     longest = max(len(part) for line in texts for pair in line for part in pair)
     names = [f"{_range(width * column, width * column + width - 1)}" for column in across]
+    split = len(deep) > 1
     return Panel(
         head=f"CTA {cta} of the pair" if placed.numbers.get("ctas", 1) > 1 else "",
-        corner="lane",
-        rows=[_range(lanes * row, lanes * row + lanes - 1) for row in down],
-        cols=[f"{_range(bits * bit, bits * bit + bits - 1)}" if len(deep) > 1 else name for name in names for bit in deep],
+        corner="lane \\ bit" if split else "lane",
+        rows=rows,
+        cols=[f"{_range(bits * bit, bits * bit + bits - 1)}" if split else name for name in names for bit in deep],
         colours=[
             [BLANK if cell is None else 4 * tints[cell.ranges[first][0]] + cell.ranges[first][0] % 4 for cell in line] for line in cells
         ],
         tops=[[xml(top) for top, _ in line] for line in texts],
         labels=[[xml(bottom) for _, bottom in line] for line in texts],
-        spans=[(len(deep) * column, len(deep), f"column {name}") for column, name in enumerate(names)] if len(deep) > 1 else (),
+        spans=[(len(deep) * column, len(deep), f"column {name}") for column, name in enumerate(names)]
+        if split
+        else [(0, len(names), "column")],
         cell=max(44, _LETTER * longest + 8),
     )
+
+
+def _lines(blocks: _Blocks, cta: int, count: int) -> Iterator[list[int]]:
+    """The rows of a panel, as numbers of blocks of lanes: neighbours in which nothing lies share one."""
+    filled = {lane for of_cta, lane, *_ in blocks if of_cta == cta}
+    for holds, run in itertools.groupby(range(count), filled.__contains__):
+        lanes = list(run)
+        yield from ([lane] for lane in lanes) if holds else [lanes]
 
 
 def _texts(placed: TensorPlaces, block: _Block | None) -> tuple[str, str]:

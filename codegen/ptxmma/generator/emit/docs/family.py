@@ -52,10 +52,9 @@ def hinted(entry: InstructionSet) -> str:
 
 
 def operand_lists(entry: InstructionSet, names: Collection[str]) -> list[str]:
-    """The lists of operands of these names, each with its name where there are several."""
-    lists = [(name, text) for name, texts in entry.operands.items() for text in texts if name in names]
-    named = len({name for name, _ in lists}) > 1
-    return [f"    {text};" + (f"  // {name}" if named else "") for name, text in lists]
+    """The lists of operands of these names; where there are several names, each is above its lists."""
+    lists = {name: [f"    {text};" for text in texts] for name, texts in entry.operands.items() if name in names}
+    return [line for name, lines in lists.items() for line in ([f"  // {name}"] if len(lists) > 1 else []) + lines]
 
 
 def _parts(entry: InstructionSet) -> Iterator[tuple[str, str, bool]]:

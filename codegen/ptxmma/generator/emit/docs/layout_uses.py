@@ -84,8 +84,8 @@ def _plan(spec: Spec, variant: Variant, operand: Operand) -> Plan:
 
 
 def _sizes(use: Use) -> str:
-    """The size of a matrix, and the modifiers that decide on its layout: ``4 x 8 x 8, .x4.trans``."""
-    return ", ".join(filter(None, [pictures.size(use.layout, bool(use.layout.growing)), use.modifiers]))
+    """The size of a matrix, and the modifiers that decide on its layout, which break at dots alone: ``4 x 8 x 8, .x4.trans``."""
+    return ", ".join(filter(None, [pictures.size(use.layout, bool(use.layout.growing)), use.modifiers.replace(".", f"{rest.SOFT_BREAK}.")]))
 
 
 def _of_n(count: int, variant: Variant) -> str:

@@ -23,6 +23,8 @@ NOTHING = "\u2013"
 TIMES = pictures.TIMES
 #: A space at which no line breaks.
 SPACE = "\u00a0"
+#: Where a line may break inside of a word.
+SOFT_BREAK = "\u200b"
 #: Where the next line of a cell is indented; blank lines stay empty.
 _BREAK, _INDENTED = re.compile(r"\n(?=[^\n])"), "\n   "
 _SECTION = re.compile(r"\d+(\.\d+)+")

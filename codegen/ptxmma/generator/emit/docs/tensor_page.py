@@ -51,14 +51,13 @@ def page(memory: TensorMemory, uses: Sequence[TensorUse], gallery: Gallery, summ
 
 
 def _layout(layout: TensorLayout, uses: Sequence[TensorUse], gallery: Gallery) -> dict[str, Any]:
-    _, _, details = layout.title.partition(":")
     there, back = tensor_functions.of_layout(layout)
     axes = [axis for axis in layout.axes if axis not in layout.apart]
     return {
         "name": layout.name,
         "label": tensor_uses.label(layout),
         "heading": rest.text(tensor_uses.title(layout)),
-        "title": rest.text(details.strip()[:1].upper() + details.strip()[1:]),
+        "details": rest.text("".join(_details(layout))),
         "when": rest.condition(layout.of),
         "axes": rest.codes(axes),
         "copies": rest.codes(layout.apart),
@@ -88,5 +87,10 @@ def _picture(use: TensorUse, gallery: Gallery) -> str:
         shown = msgspec.structs.replace(shown, sizes=sizes, numbers=shown.numbers | {"n": _NARROW})
         name, said = f"{name}_{use.blocks}", [f"{use.blocks} in a row", *(f"{key} = {value}" for key, value in selected.items())]
     notes = [f"{', '.join(said)}. {tensor_pictures.COUNTED}"]
-    title = layout.title[0].upper() + layout.title[1:]
-    return gallery.other(name, functools.partial(pictures.tensor, shown, title, notes, selected))
+    return gallery.other(name, functools.partial(pictures.tensor, shown, tensor_uses.title(layout), [*_details(layout), *notes], selected))
+
+
+def _details(layout: TensorLayout) -> list[str]:
+    """What the title of a layout says beyond that of its section, as a sentence."""
+    said = layout.title.partition(": ")[2]
+    return [f"{said[0].upper()}{said[1:]}."] if said else []

@@ -116,7 +116,7 @@ def _where(layout: TensorLayout, instruction: str) -> str:
 
 def title(layout: TensorLayout) -> str:
     """The title of its section."""
-    head = layout.title.partition(":")[0]
+    head = layout.title.partition(": ")[0]
     return head[0].upper() + head[1:]
 
 
