@@ -45,6 +45,20 @@ __global__ void kernel(float* out) {
 }
 """
 
+_PRODUCT = """
+#include <ptxmma/cuda/tcgen05_mma_product.cuh>
+#include <ptxmma/cuda/tensor_moves.cuh>
+using Product = ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>;
+using A = Product::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 64>;
+using B = Product::b_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 256, 64>;
+using Part = ptxmma::accumulator_part<Product, 32>;
+__global__ void kernel(ptxmma::tensor_address d, float* out) {
+  Product::call(d, A::descriptor(0), B::descriptor(A::bytes), false, ptxmma::collector_a_lastuse{});
+  Part::type part;
+  Part::load(part, d, threadIdx.x);
+  out[threadIdx.x] = part[31];
+}
+"""
 _COMPRESSION = """
 #include <ptxmma/cuda/sparse.cuh>
 using namespace ptxmma::sparse;
@@ -105,10 +119,10 @@ def test_nvrtc_compiles_every_header(nvrtc: Nvrtc, dialect: str) -> None:
         assert not log.strip("\0\n"), f"{header}: {log[:2000]}"
 
 
-@pytest.mark.parametrize("kernel", [_KERNEL, _MOVES], ids=["wgmma", "moves"])
-def test_nvrtc_compiles_a_kernel(nvrtc: Nvrtc, kernel: str) -> None:
+@pytest.mark.parametrize(("kernel", "arch"), [(_KERNEL, "90a"), (_MOVES, "90a"), (_PRODUCT, "100a")], ids=["wgmma", "moves", "tcgen05"])
+def test_nvrtc_compiles_a_kernel(nvrtc: Nvrtc, kernel: str, arch: str) -> None:
     """To PTX: NVRTC of CUDA 13.0 crashes when it assembles any wgmma, also one in plain inline assembly."""
-    assert nvrtc.compile(kernel, f"-I{paths.INCLUDE}", "-arch=compute_90a", "-std=c++17") == (True, "")
+    assert nvrtc.compile(kernel, f"-I{paths.INCLUDE}", f"-arch=compute_{arch}", "-std=c++17") == (True, "")
 
 
 def test_nvrtc_refuses_the_chip_without_its_features(nvrtc: Nvrtc) -> None:

@@ -47,6 +47,15 @@ class _Product(ctypes.Structure):
     )
 
 
+class _Choices(ctypes.Structure):
+    """``ptxmma_tcgen05_choices``."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_uint32)
+        for name in ("sparsity_selector", "saturate", "negate_a", "negate_b", "max_shift", "scale_b_id", "scale_a_id")
+    )
+
+
 class _Place(ctypes.Structure):
     """``ptxmma_tcgen05_place``."""
 
@@ -65,7 +74,7 @@ def headers(cc: str, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     include = write_headers(catalog(), tmp_path_factory.mktemp("headers"), "c_headers", "tcgen05_products")
     source = '#include "ptxmma/tcgen05_products.h"\n'
     made = library(cc, source, tmp_path_factory.mktemp("library"), "-O1", "-std=c99", *WARNINGS, *EXTERNAL, f"-I{include}")
-    for name in ("is_legal", "k", "instruction", "d_columns", "a_depth"):
+    for name in ("is_legal", "k", "instruction", "d_columns", "d_row", "d_col", "a_depth"):
         getattr(made, f"ptxmma_tcgen05_product_{name}").restype = ctypes.c_uint32
     made.ptxmma_tcgen05_product_d.restype = _Place
     return made
@@ -100,8 +109,13 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
     assert headers.ptxmma_tcgen05_product_is_legal(product)
     chosen = [name for name in ("scale_a_id", "scale_b_id") if "stype" in dict(instruction.variant.chosen)]
     ids = {name: 2 * (number + 1) % 4 for number, name in enumerate(chosen)}
-    numbers = [ids.get(name, 0) for name in ("scale_a_id", "scale_b_id")]
-    assert headers.ptxmma_tcgen05_product_instruction(product, *numbers) == of_product(instruction, **ids)
+    assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**ids)) == of_product(instruction, **ids)
+    for name, value in (("negate_b", 1), ("saturate", 1), ("max_shift", 8), ("sparsity_selector", 1)):
+        try:
+            bits = of_product(instruction, **{name: value})
+        except (TypeError, ValueError):
+            continue
+        assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**{name: min(value, 1)})) == bits, name
     usual = next(row.k for row in _RULES.depths if matches(row.of, {**instruction.variant.facts, "k": ""}))
     assert headers.ptxmma_tcgen05_product_k(product) == usual
     for side in ("a_majorness", "b_majorness"):
@@ -112,13 +126,17 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
             assert not headers.ptxmma_tcgen05_product_is_legal(product), side
         else:
             assert headers.ptxmma_tcgen05_product_is_legal(product), side
-            assert headers.ptxmma_tcgen05_product_instruction(product, 0, 0) == bits
+            assert headers.ptxmma_tcgen05_product_instruction(product, _Choices()) == bits
         setattr(product, side, 0)
     d = _result(instruction)
     assert headers.ptxmma_tcgen05_product_d_columns(product) == d.columns
     for row, col in ((0, 0), (product.m - 1, product.n - 1), (product.m // 3, product.n // 2), (product.m // 2, product.n // 3)):
         place = headers.ptxmma_tcgen05_product_d(product, row, col)
         assert (place.cta, place.lane, place.column) == d.locate(row, col)[:3]
+        back = [
+            getattr(headers, f"ptxmma_tcgen05_product_d_{axis}")(product, place.cta, place.lane, place.column) for axis in ("row", "col")
+        ]
+        assert back == [row, col]
 
 
 def _result(instruction: Instruction) -> TensorOperand:
@@ -138,6 +156,15 @@ def test_opcodes_that_do_not_exist_have_no_products(headers: ctypes.CDLL) -> Non
 
 _F16: tuple[str, _Values] = ("cta_group::1.kind::f16", {"m": 128, "n": 256, "dtype": "f32", "atype": "bf16", "btype": "bf16"})
 _FRONTS: dict[str, tuple[str, str, _Values, str, int]] = {
+    "tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e2m1, e3m2>": (
+        "tcgen05.mma", "cta_group::1.kind::f8f6f4", {"m": 128, "n": 64, "dtype": "f32", "atype": "e2m1", "btype": "e3m2"}, "128B", 256,
+    ),
+    "tcgen05_mma_sp<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF8F6F4, f32, e2m3, e2m1>": (
+        "tcgen05.mma.sp", "cta_group::1.kind::mxf8f6f4.block_scale", {"m": 128, "n": 64, "atype": "e2m3", "btype": "e2m1"}, "64B", 128,
+    ),
+    "tcgen05_mma<shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>": (
+        "tcgen05.mma", "cta_group::1.kind::mxf4.block_scale.block32", {"m": 128, "n": 64, "k": 96}, "none", 192,
+    ),
     "tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>": ("tcgen05.mma", *_F16, "128B", 64),
     "tcgen05_mma<shape<256, 256, 32>, PTXMMA_TCGEN05_KIND_F8F6F4, f16, e4m3, e5m2, PTXMMA_TCGEN05_CTA_GROUP_2>": (
         "tcgen05.mma", "cta_group::2.kind::f8f6f4", {"m": 256, "n": 256, "dtype": "f16", "atype": "e4m3", "btype": "e5m2"}, "64B", 64,
@@ -167,14 +194,20 @@ def _asserts(front: str, name: str, opcode: str, values: _Values, swizzle: str, 
         f'static_assert(P::d_columns == {_result(product).columns}, "");',
         f'static_assert(P::d({m - 1}, {n - 1}).lane == {_result(product).locate(m - 1, n - 1).lane}, "");',
     ]
-    for matrix, extent, along in (("a", m, kept), ("b", n, depth)):
-        image = shared_memory.of(product, matrix, swizzle, x=extent, k=along, start=1024)
-        tile = f"P::{matrix}_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_{swizzle.upper()}, {extent}, {along}>"
+    for matrix, extent, along, majorness in (("a", m, kept, "K"), ("b", n, depth, "K"), ("a", m, kept, "MN"), ("b", n, depth, "MN")):
+        try:
+            image = shared_memory.of(product, matrix, swizzle, majorness, x=extent, k=along, start=1024)
+        except ValueError:
+            assert majorness == "MN"
+            continue
+        tile = f"P::{matrix}_tile<PTXMMA_MAJORNESS_{majorness}, PTXMMA_SWIZZLE_{swizzle.upper()}, {extent}, {along}>"
         steps = [step.encode() for step in image.steps(k // 2 if matrix == "a" and product.sparse else k)]
+        places = [(line, depth) for line in (0, 1, extent - 1) for depth in (0, 1, along // 3, along - 1)]
         lines += [
             f'static_assert({tile}::bytes == {image.size} && {tile}::sbo == {image.sbo}, "");',
             f'static_assert({tile}::steps == {len(steps)}, "");',
             f'static_assert({tile}::descriptor(1024).bits == {steps[0]:#x}, "");',
+            *(f'static_assert({tile}::offset({x}, {at}) == {image.address(x, at) - 1024}, "");' for x, at in places),
             f'static_assert({tile}::advance({tile}::descriptor(1024), {len(steps) - 1}).bits == {steps[-1]:#x}, "");',
         ]
     return "namespace ptxmma {\n" + "\n".join(lines) + "\n}\n"
@@ -189,32 +222,6 @@ def test_products_as_types_agree_with_the_library(front: str, tmp_path: Path) ->
     source.write_text("#include <ptxmma/cuda/tcgen05_product.cuh>\n" + _asserts(front, *_FRONTS[front]), encoding="utf-8")
     for standard in ("c++14", "c++20"):
         run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "product.o")
-
-
-_KERNEL = """#include <ptxmma/cuda/tcgen05_product.cuh>
-#include <ptxmma/tcgen05_mma.cuh>
-using Multiply = ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>;
-using A = Multiply::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 64>;
-using B = Multiply::b_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 256, 64>;
-struct alignas(A::alignment) Stage { unsigned char a[A::bytes], b[B::bytes]; };
-__global__ void multiply(uint32_t d, bool accumulate) {
-  __shared__ Stage stage;
-  const auto a = A::descriptor(ptxmma::shared_address(stage.a));
-  const auto b = B::descriptor(ptxmma::shared_address(stage.b));
-#pragma unroll
-  for (uint32_t step = 0; step < A::steps; ++step)
-    ptxmma::tcgen05_mma_cta_group_1_kind_f16(
-        d, A::advance(a, step).bits, B::advance(b, step).bits, Multiply::instruction(a, b), accumulate || step > 0);
-}
-"""
-
-
-@pytest.mark.nvcc
-def test_a_kernel_takes_its_descriptors_from_the_types(nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
-    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(
-        _KERNEL, "-std=c++17", "-gencode", "arch=compute_100a,code=sm_100a", "-cubin", folder=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
 
 
 _SCALED: _Values = {"m": 128, "n": 128, "dtype": "f32", "atype": "e2m1", "btype": "e2m1"}
@@ -282,8 +289,12 @@ def test_a_tile_of_a_pair_has_the_part_of_one_cta(tmp_path: Path) -> None:
         ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>"
          "::instruction<PTXMMA_MAJORNESS_MN>()", "this product has no MN-major A or B"),
         ("P<shape<128, 256>>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>::bytes", "does not read such an A"),
-        ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e2m1, e2m1>::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, "
+        ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, "
          "256>::bytes", "does not read such an A"),
+        ("Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 128>::type", "inaccessible|private"),
+        ("+Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 64>::box_inner", "inaccessible|private"),
+        ("tcgen05_mma<shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>"
+         "::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 768>::bytes", "across the bytes of the swizzle: take PTXMMA_SWIZZLE_NONE"),
         ("Half::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 32, 64>::bytes", "fewer rows than the product reads"),
         ("Half::b_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 112, 64>::bytes", "fewer columns than the product reads"),
         ("Half::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_NONE, 64, 8>::bytes", "less deep than the product"),
@@ -300,6 +311,7 @@ def test_products_and_tiles_that_do_not_exist(wrong: str, message: str, tmp_path
     source.write_text(
         "#include <type_traits>\n#include <ptxmma/cuda/tcgen05_product.cuh>\nnamespace ptxmma {\n"
         "using Half = tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16, PTXMMA_TCGEN05_CTA_GROUP_2>;\n"
+        "using Padded = tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e2m1, e3m2>;\n"
         "template <class Shape>\n"
         f"using P = tcgen05_mma<Shape, PTXMMA_TCGEN05_KIND_TF32, f32, tf32, tf32>;\nunsigned wrong() {{ return {wrong}; }}\n}}\n",
         encoding="utf-8",

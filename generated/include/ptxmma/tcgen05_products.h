@@ -84,19 +84,9 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_k(ptxmma_tcgen05_product p) 
   return 0;
 }
 
-/** 1 if there is such a product on some target, else 0. */
-PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p) {
-  const int opcode = (p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16) && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC) ||
-                     (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_1X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
-                     (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
-                     (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
-                     (p.opcode == PTXMMA_TCGEN05_MMA_SP && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16) && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC) ||
-                     (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_1X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
-                     (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
-                     (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
-                     (p.opcode == PTXMMA_TCGEN05_MMA_WS && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC) ||
-                     (p.opcode == PTXMMA_TCGEN05_MMA_WS_SP && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC);
-  const int types =
+/** 1 if a kind of product has these types of D, A and B, else 0. */
+PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_types_are_legal(ptxmma_tcgen05_product p) {
+  return
          ((p.kind == PTXMMA_TCGEN05_KIND_F16) &&
           ((p.dtype == PTXMMA_TYPE_F16) && (p.atype == PTXMMA_TYPE_F16) && (p.btype == PTXMMA_TYPE_F16))) ||
          ((p.kind == PTXMMA_TCGEN05_KIND_F16) &&
@@ -111,21 +101,11 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
           ((p.dtype == PTXMMA_TYPE_S32) && (p.atype == PTXMMA_TYPE_S8 || p.atype == PTXMMA_TYPE_U8) && (p.btype == PTXMMA_TYPE_S8 || p.btype == PTXMMA_TYPE_U8))) ||
          ((p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) &&
           ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E2M1)));
-  const int depth =
-         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F16) && p.k == 16) ||
-         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F16) && p.k == 32) ||
-         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_TF32) && p.k == 8) ||
-         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_TF32) && p.k == 16) ||
-         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8)) && p.k == 32) ||
-         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8)) && p.k == 64) ||
-         ((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) && p.k == 64) ||
-         ((p.opcode == PTXMMA_TCGEN05_MMA_SP && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) && p.k == 128) ||
-         ((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && p.k == 96) ||
-         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 64) ||
-         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 128) ||
-         ((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 64) ||
-         ((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && p.k == 128);
-  const int shape =
+}
+
+/** 1 if an opcode has this M and N with this K, else 0. */
+PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_sizes_are_legal(ptxmma_tcgen05_product p) {
+  return
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32)) &&
           ((p.m == 64 || p.m == 128) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0))) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32)) &&
@@ -158,6 +138,34 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
           ((p.m == 32 || p.m == 64 || p.m == 128) && ((p.n >= 64 && p.n <= 128 && (p.n - 64) % 64 == 0) || (p.n == 256)))) ||
          ((p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) &&
           ((p.m == 32 || p.m == 64 || p.m == 128) && (p.n >= 64 && p.n <= 128 && (p.n - 64) % 64 == 0)));
+}
+
+/** 1 if there is such a product on some target, else 0. */
+PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p) {
+  const int opcode = (p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16) && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC) ||
+                     (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_1X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
+                     (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
+                     (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
+                     (p.opcode == PTXMMA_TCGEN05_MMA_SP && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16) && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC) ||
+                     (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_1X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
+                     (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
+                     (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 || p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2) && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
+                     (p.opcode == PTXMMA_TCGEN05_MMA_WS && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC) ||
+                     (p.opcode == PTXMMA_TCGEN05_MMA_WS_SP && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC);
+  const int depth =
+         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F16) && p.k == 16) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F16) && p.k == 32) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_TF32) && p.k == 8) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_TF32) && p.k == 16) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8)) && p.k == 32) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8)) && p.k == 64) ||
+         ((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) && p.k == 64) ||
+         ((p.opcode == PTXMMA_TCGEN05_MMA_SP && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) && p.k == 128) ||
+         ((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && p.k == 96) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 64) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 128) ||
+         ((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 64) ||
+         ((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && p.k == 128);
   if ((p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8) && p.b_majorness == PTXMMA_MAJORNESS_MN) &&
       !(p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)) return 0;
   if ((p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8) && p.b_majorness == PTXMMA_MAJORNESS_MN) &&
@@ -182,30 +190,41 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
           (p.stype == PTXMMA_TYPE_UE8M0 || p.stype == PTXMMA_TYPE_UE4M3)) ||
          ((p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32) &&
           (p.stype == PTXMMA_TYPE_UE4M3));
-  return opcode && types && depth && shape && scales;
+  return opcode && depth && scales && ptxmma_tcgen05_types_are_legal(p) && ptxmma_tcgen05_sizes_are_legal(p);
 }
 
-/** 1 if a product reads a type with a majorness from a tile in shared memory, else 0; types of 4 and 6 bits only where they are packed. */
+/** 1 if a product reads elements of a type padded: 16 of them in 16 bytes, else 0. */
+PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_pads(ptxmma_tcgen05_product p, ptxmma_type type) {
+  return ((type == PTXMMA_TYPE_E2M1) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4)) ||
+         ((type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4));
+}
+
+/** 1 if a product reads a type with a majorness from a tile in shared memory, padded or not, else 0. */
 PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_reads(
     ptxmma_tcgen05_product p, ptxmma_majorness majorness, ptxmma_type type) {
-  if (((type == PTXMMA_TYPE_E2M1) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4)) ||
-         ((type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4))) return 0;
+  const int padded = ptxmma_tcgen05_product_pads(p, type);
   switch (majorness) {
     case PTXMMA_MAJORNESS_K:
-      return type == PTXMMA_TYPE_F16 || type == PTXMMA_TYPE_BF16 || type == PTXMMA_TYPE_TF32 || type == PTXMMA_TYPE_E4M3 || type == PTXMMA_TYPE_E5M2 || type == PTXMMA_TYPE_U8 || type == PTXMMA_TYPE_S8 || type == PTXMMA_TYPE_E2M1;
+      return padded ? type == PTXMMA_TYPE_E2M1 || type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3 : type == PTXMMA_TYPE_F16 || type == PTXMMA_TYPE_BF16 || type == PTXMMA_TYPE_TF32 || type == PTXMMA_TYPE_E4M3 || type == PTXMMA_TYPE_E5M2 || type == PTXMMA_TYPE_U8 || type == PTXMMA_TYPE_S8 || type == PTXMMA_TYPE_E2M1;
     case PTXMMA_MAJORNESS_MN:
-      return type == PTXMMA_TYPE_F16 || type == PTXMMA_TYPE_BF16 || type == PTXMMA_TYPE_E4M3 || type == PTXMMA_TYPE_E5M2 || type == PTXMMA_TYPE_U8 || type == PTXMMA_TYPE_S8;
+      return padded ? type == PTXMMA_TYPE_E2M1 || type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3 : type == PTXMMA_TYPE_F16 || type == PTXMMA_TYPE_BF16 || type == PTXMMA_TYPE_E4M3 || type == PTXMMA_TYPE_E5M2 || type == PTXMMA_TYPE_U8 || type == PTXMMA_TYPE_S8;
   }
   return 0;
 }
 
-/**
- * The instruction descriptor of a product, with the IDs of its scale factors; 0 for both where it has none.
- *
- * Nothing is checked. Whatever else the descriptor has is 0, such as negation: decode it to change that.
- */
-PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(
-    ptxmma_tcgen05_product p, uint32_t scale_a_id, uint32_t scale_b_id) {
+/** What a product leaves open in its instruction descriptor; all 0 where nothing is asked for. Each as the field holds it. */
+typedef struct ptxmma_tcgen05_choices {
+  uint32_t sparsity_selector; /**< sparsity selector */
+  uint32_t saturate; /**< whether sums of integers saturate */
+  uint32_t negate_a; /**< whether A is negated */
+  uint32_t negate_b; /**< whether B is negated */
+  uint32_t max_shift; /**< largest shift at which .ws may reuse B */
+  uint32_t scale_b_id; /**< scale factor data ID of B */
+  uint32_t scale_a_id; /**< scale factor data ID of A */
+} ptxmma_tcgen05_choices;
+
+/** The instruction descriptor of a product. Nothing is checked; a choice that it does not have is ignored. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(ptxmma_tcgen05_product p, ptxmma_tcgen05_choices choices) {
   if (p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16) {
     ptxmma_tcgen05_instruction fields = ptxmma_tcgen05_instruction_decode(0);
     fields.sparse = (uint32_t)ptxmma_tcgen05_product_is_sparse(p);
@@ -217,6 +236,11 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(
     fields.n = p.n;
     fields.m = p.m;
     fields.k = p.k == 64 && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (uint32_t)ptxmma_tcgen05_product_is_sparse(p) == 0) ? 1u : p.k == 128 ? 1u : 0u;
+    fields.sparsity_selector = choices.sparsity_selector;
+    fields.saturate = choices.saturate;
+    fields.negate_a = choices.negate_a;
+    fields.negate_b = choices.negate_b;
+    fields.max_shift = choices.max_shift;
     return ptxmma_tcgen05_instruction_encode(fields);
   }
   if (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4) {
@@ -230,8 +254,10 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(
     fields.scale_type = p.stype == PTXMMA_TYPE_UE8M0 ? 1u : 0u;
     fields.m = p.m;
     fields.k = p.k == 64 && ((uint32_t)ptxmma_tcgen05_product_is_sparse(p) == 0) ? 1u : p.k == 128 ? 1u : 0u;
-    fields.scale_b_id = scale_b_id;
-    fields.scale_a_id = scale_a_id;
+    fields.scale_b_id = choices.scale_b_id;
+    fields.negate_a = choices.negate_a;
+    fields.negate_b = choices.negate_b;
+    fields.scale_a_id = choices.scale_a_id;
     return ptxmma_tcgen05_instruction_mxf8f6f4_encode(fields);
   }
   if (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) {
@@ -243,8 +269,10 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(
     fields.scale_type = p.stype == PTXMMA_TYPE_UE8M0 ? 1u : 0u;
     fields.m = p.m;
     fields.k = p.k == 96 ? 1u : p.k == 128 && ((uint32_t)ptxmma_tcgen05_product_is_sparse(p) == 0) ? 2u : 0u;
-    fields.scale_b_id = scale_b_id;
-    fields.scale_a_id = scale_a_id;
+    fields.scale_b_id = choices.scale_b_id;
+    fields.negate_a = choices.negate_a;
+    fields.negate_b = choices.negate_b;
+    fields.scale_a_id = choices.scale_a_id;
     return ptxmma_tcgen05_instruction_mxf4_encode(fields);
   }
   return 0;
@@ -284,6 +312,32 @@ PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_place ptxmma_tcgen05_product_d(ptxmma_tcgen05
     const ptxmma_tcgen05_place none = {0, 0, 0};
     return none;
   }
+}
+
+/** The row of D that lies at a place; without meaning where none does. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_d_row(ptxmma_tcgen05_product p, uint32_t cta, uint32_t lane, uint32_t column) {
+  (void)cta;
+  if (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.m == 256) return ptxmma_tensor_layout_a_row(cta, lane, column);
+  if (p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.m == 128) return ptxmma_tensor_layout_b_row(cta, lane, column, p.n);
+  if (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.m == 128) return ptxmma_tensor_layout_c_row(cta, lane, column);
+  if (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.m == 128) return ptxmma_tensor_layout_d_row(lane, column);
+  if ((p.opcode == PTXMMA_TCGEN05_MMA_WS || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.m == 64) return ptxmma_tensor_layout_e_row(lane, column, p.n);
+  if ((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.m == 64) return ptxmma_tensor_layout_f_row(lane, column);
+  if (p.m == 32) return ptxmma_tensor_layout_g_row(lane, column, p.n);
+  return 0;
+}
+
+/** The column of D that lies at a place; without meaning where none does. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_d_col(ptxmma_tcgen05_product p, uint32_t cta, uint32_t lane, uint32_t column) {
+  (void)cta;
+  if (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.m == 256) return ptxmma_tensor_layout_a_col(cta, lane, column);
+  if (p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.m == 128) return ptxmma_tensor_layout_b_col(cta, lane, column, p.n);
+  if (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.m == 128) return ptxmma_tensor_layout_c_col(cta, lane, column);
+  if (p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.m == 128) return ptxmma_tensor_layout_d_col(lane, column);
+  if ((p.opcode == PTXMMA_TCGEN05_MMA_WS || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.m == 64) return ptxmma_tensor_layout_e_col(lane, column, p.n);
+  if ((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.m == 64) return ptxmma_tensor_layout_f_col(lane, column);
+  if (p.m == 32) return ptxmma_tensor_layout_g_col(lane, column, p.n);
+  return 0;
 }
 
 /** Columns of tensor memory that D takes; allocations are powers of two, 32 at least. */

@@ -39,6 +39,8 @@ EMITTERS: dict[str, Emitter] = {
     "block_scaling": Emitter(("generated/include/ptxmma",)),
     "shared_layout": Emitter(("generated/include/ptxmma",)),
     "tcgen05_products": Emitter(("generated/include/ptxmma",)),
+    "tcgen05_calls": Emitter(("generated/include/ptxmma",)),
+    "tensor_moves": Emitter(("generated/include/ptxmma",)),
     "python_layouts": Emitter(("generated/python/ptxmma_layouts",)),
     "javascript": Emitter(("generated/javascript",)),
     "cmake": Emitter(("generated/cmake", "generated/pkgconfig")),

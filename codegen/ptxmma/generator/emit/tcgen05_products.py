@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, NamedTuple
 
-from ptxmma.catalog import resolution
 from ptxmma.catalog.chosen_product import argument_of
 from ptxmma.catalog.cplusplus import identifier
-from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.product_rules import TYPES
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
-from ptxmma.catalog.variants import recased
 from ptxmma.generator.emit import Output, c_text
-from ptxmma.generator.emit.c_conditions import Fact, Write, all_of, among, any_of
-from ptxmma.generator.emit.c_headers.descriptor_structs import kind_macro
+from ptxmma.generator.emit.c_conditions import Fact, all_of, among, any_of
 from ptxmma.generator.emit.cuda.guards import Guards
+from ptxmma.generator.emit.tcgen05_facts import (
+    FAMILY,
+    QUALIFIERS,
+    instruction_formats,
+    known_facts,
+    multiplies,
+    opcode_macro,
+    open_fields,
+    type_macro,
+    writer,
+)
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import COORDINATES, Condition, DescriptorField, DescriptorFormat, Range, Spec, formula
+from ptxmma.model import COORDINATES, Condition, DescriptorField, Range, Spec, formula
 
 _FOLDER = "generated/include/ptxmma"
-_FAMILY = "tcgen05"
 _SOURCES = ("spec/tensor_products.yaml", "spec/tensor_memory.yaml", "spec/descriptors.yaml")
-#: The qualifiers of an opcode on which rules depend, beside the kind.
-_QUALIFIERS = ("cta_group", "scale_vec")
-#: The fields that differ from step to step along K.
-_IDS = ("scale_a_id", "scale_b_id")
 
 
 class _Choice(NamedTuple):
@@ -50,7 +53,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     spec = catalog.database.spec
     if spec.tensor_products is None or spec.tensor_memory is None or spec.shared_memory is None:
         return
-    facts = _facts()
+    facts = known_facts()
     values = {"c": c_text, "spec": spec, "write": {name: write for name, (_, write) in facts.items()}, "tag": identifier}
     values |= {
         "enums": _enums(catalog),
@@ -59,52 +62,29 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         "needs": _needs(spec, facts),
         "legal": _legal(spec, facts),
     }
-    sparse = dict.fromkeys(_opcode(entry.variant.instruction.name) for entry in _multiplies(catalog) if entry.sparse)
+    sparse = dict.fromkeys(opcode_macro(entry.variant.instruction.name) for entry in multiplies(catalog) if entry.sparse)
     values |= {"sparse": " || ".join(f"p.opcode == {enumerator}" for enumerator in sparse)}
+    values |= {"scaled": any_of(_scaled(spec), {**facts, "kind": ("Kind", facts["kind"][1])})}
     values |= {"layouts": _layouts(spec, facts), "formats": _formats(spec, facts)}
+    values |= {"choices": {field.name: field for format in instruction_formats(spec) for field in open_fields(format)}}
     values |= {"readable": _readable(spec, facts), "padded": _padded(spec, facts), "ratio": _ratio(spec), "swizzles": _swizzles(spec)}
+    (group,) = {entry.group for entry in spec.shared_memory.padded}
+    values |= {"alignment": spec.shared_memory.alignment, "group": group, "padded_maps": _padded_maps(spec)}
     head = banner("//", catalog, _SOURCES)
     yield Output(f"{_FOLDER}/tcgen05_products.h", head + render("c/tcgen05_products.h.jinja", **values))
     yield Output(f"{_FOLDER}/cuda/tcgen05_product.cuh", render("cuda/tcgen05_product.cuh.jinja", banner=head, **values))
 
 
-def _multiplies(catalog: Catalog) -> list[Instruction]:
-    return list(catalog.all(lambda entry: entry.operation == resolution.OPERATION))
-
-
 # --- names ------------------------------------------------------------------------------------------------------------------
-
-
-def _facts() -> dict[str, Fact]:
-    """What conditions test: the C expression of each fact, and how C writes its values."""
-    types = {name: (f"p.{name}", _type) for name in (*TYPES, "stype")}
-    sizes = {name: (f"p.{name}", str) for name in "mnk"}
-    qualifiers = {name: (f"p.{name}", _writer(name)) for name in _QUALIFIERS}
-    sides = {f"{name}_majorness": (f"p.{name}_majorness", lambda value: f"PTXMMA_MAJORNESS_{value}") for name in "ab"}
-    sparse = ("(uint32_t)ptxmma_tcgen05_product_is_sparse(p)", str)
-    kind = ("p.kind", lambda value: kind_macro(_FAMILY, value))
-    return {"name": ("p.opcode", _opcode), "kind": kind, "sparse": sparse, **types, **sizes, **qualifiers, **sides}
-
-
-def _type(name: str) -> str:
-    return f"PTXMMA_TYPE_{c_text.macro(name)}"
-
-
-def _opcode(name: str) -> str:
-    return f"PTXMMA_{c_text.macro(name)}"
-
-
-def _writer(qualifier: str) -> Write:
-    return lambda value: f"PTXMMA_{c_text.macro(_FAMILY)}_{c_text.macro(recased(value or f'no_{qualifier}'))}"
 
 
 def _enums(catalog: Catalog) -> dict[str, dict[str, str]]:
     """The values of each qualifier in C, with their PTX text; opcodes first."""
-    multiplies = _multiplies(catalog)
-    named = {"opcode": {_opcode(each.name): each.name for each in (entry.variant.instruction for entry in multiplies)}}
-    for qualifier in _QUALIFIERS:
-        values = dict.fromkeys(entry.qualifiers.get(qualifier, "") for entry in multiplies)
-        named[qualifier] = {_writer(qualifier)(value): value for value in sorted(values, key=lambda value: (value != "", value))}
+    members = multiplies(catalog)
+    named = {"opcode": {opcode_macro(each.name): each.name for each in (entry.variant.instruction for entry in members)}}
+    for qualifier in QUALIFIERS:
+        values = dict.fromkeys(entry.qualifiers.get(qualifier, "") for entry in members)
+        named[qualifier] = {writer(qualifier)(value): value for value in sorted(values, key=lambda value: (value != "", value))}
     return named
 
 
@@ -114,9 +94,9 @@ def _enums(catalog: Catalog) -> dict[str, dict[str, str]]:
 def _opcodes(catalog: Catalog, facts: dict[str, Fact]) -> list[str]:
     """The opcodes there are, as conditions: those of one name with the same qualifiers together."""
     sets: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
-    for entry in _multiplies(catalog):
-        own = sets.setdefault((entry.variant.instruction.name, entry.qualifiers["kind"]), {name: {} for name in _QUALIFIERS})
-        for qualifier in _QUALIFIERS:
+    for entry in multiplies(catalog):
+        own = sets.setdefault((entry.variant.instruction.name, entry.qualifiers["kind"]), {name: {} for name in QUALIFIERS})
+        for qualifier in QUALIFIERS:
             own[qualifier][entry.qualifiers.get(qualifier, "")] = None
     together: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = {}
     for (name, kind), choices in sets.items():
@@ -144,22 +124,29 @@ def _rules(spec: Spec, facts: dict[str, Fact]) -> dict[str, list[_Choice]]:
     return {"types": types, "depths": depths, "shapes": shapes, "limits": limits, "scales": scales}
 
 
-def _legal(spec: Spec, facts: dict[str, Fact]) -> dict[tuple[str, str], str]:
-    """What a user reads of types and sizes that are not legal: a condition and the legal values in C, and in words."""
+def _legal(spec: Spec, facts: dict[str, Fact]) -> dict[str, dict[str, str]]:
+    """What a user reads of types and sizes that are not legal, each with the condition in C under which they are those legal values."""
     products = spec.tensor_products
     assert products is not None
-    rules = _rules(spec, facts)
-    types = [", ".join(f"{name[0].upper()} {' or '.join(getattr(row, name))}" for name in TYPES) for row in products.types]
-    sizes = [f"M {' or '.join(map(str, row.m))} with N {' or '.join(map(_multiples, row.n))}" for row in products.shapes]
-    legal: dict[tuple[str, str], str] = {}
-    for what, rows, texts in (("types of this kind", rules["types"], types), ("M and N with this CTA group and K", rules["shapes"], sizes)):
-        together: dict[str, list[tuple[str, str]]] = {}
-        for row, text in zip(rows, texts, strict=True):
-            together.setdefault(row.condition, []).append((row.legal, text))
-        for condition, choices in together.items():
-            values = " || ".join(f"({value})" for value, _ in choices)
-            legal[condition, values] = f"{what}: {'; or '.join(text for _, text in choices)}"
+    types = ((row.of, ", ".join(f"{name[0].upper()} {' or '.join(getattr(row, name))}" for name in TYPES)) for row in products.types)
+    sizes = ((row.of, f"M {' or '.join(map(str, row.m))} with N {' or '.join(map(_multiples, row.n))}") for row in products.shapes)
+    legal: dict[str, dict[str, str]] = {}
+    for name, what, rows in (("types", "types of this kind", types), ("sizes", "M and N with this CTA group and K", sizes)):
+        choices: dict[str, list[str]] = {}
+        for of, text in rows:
+            choices.setdefault(any_of(of, facts), []).append(text)
+        conditions: dict[str, list[str]] = {}
+        for condition, texts in choices.items():
+            conditions.setdefault(f"{what}: {'; or '.join(texts)}", []).append(condition)
+        legal[name] = {text: each[0] if len(each) == 1 else " || ".join(f"({one})" for one in each) for text, each in conditions.items()}
     return legal
+
+
+def _scaled(spec: Spec) -> list[Condition]:
+    """The kinds with scale factors, as one condition."""
+    assert spec.tensor_products is not None
+    kinds = dict.fromkeys(str(kind) for row in spec.tensor_products.scales for of in row.of for kind in of["kind"])
+    return [{"kind": tuple(kinds)}]
 
 
 def _multiples(span: Range) -> str:
@@ -186,7 +173,7 @@ def _needs(spec: Spec, facts: dict[str, Fact]) -> list[_Need]:
 def _transposed(spec: Spec, facts: dict[str, Fact]) -> dict[str, str]:
     """Whether A and B can be MN-major, as the formats of descriptors say."""
     texts: dict[str, list[str]] = {"a": [], "b": []}
-    for format in _instruction_formats(spec):
+    for format in instruction_formats(spec):
         for side, legal in texts.items():
             cases = [case for field in format.fields if field.name == f"{side}_majorness" for case in field.cases if "MN" in case.values]
             whens = [f"({any_of(case.when, facts)})" for case in cases]
@@ -208,23 +195,18 @@ def _spans(expression: str, spans: tuple[Range, ...]) -> str:
 
 
 def _formats(spec: Spec, facts: dict[str, Fact]) -> list[dict[str, Any]]:
-    """The instruction descriptors, each with the fields that a product says, in C."""
+    """The instruction descriptors, each with the fields that a product says, in C, and those that it leaves open."""
     products = spec.tensor_products
     assert products is not None
     legal = {name: {value for row in products.types for value in getattr(row, name)} for name in TYPES}
     legal |= {"stype": {value for row in products.scales for value in row.stype}, "k": {str(row.k) for row in products.depths}}
     every = []
-    for format in _instruction_formats(spec):
+    for format in instruction_formats(spec):
         named = [(field, argument_of(field.name) or field.name) for field in format.fields]
         fields = {field.name: _stored(field, name, facts, legal.get(name)) for field, name in named if name in facts}
-        given = [field.name for field in format.fields if field.name in _IDS]
         kinds = among(*facts["kind"], format.kinds)
-        every.append({"name": f"ptxmma_{format.name}", "kinds": kinds, "fields": fields, "given": given})
+        every.append({"name": f"ptxmma_{format.name}", "kinds": kinds, "fields": fields, "open": list(open_fields(format))})
     return every
-
-
-def _instruction_formats(spec: Spec) -> list[DescriptorFormat]:
-    return [format for format in spec.descriptors if format.describes == "instruction" and format.family == _FAMILY]
 
 
 def _stored(field: DescriptorField, name: str, facts: dict[str, Fact], legal: Set[str] | None) -> str:
@@ -249,39 +231,57 @@ def _stored(field: DescriptorField, name: str, facts: dict[str, Fact], legal: Se
 
 
 def _layouts(spec: Spec, facts: dict[str, Fact]) -> list[dict[str, Any]]:
-    """Where D lies: a condition for each layout, and its coordinates in C."""
+    """Where D lies: a condition for each layout, its coordinates and the way back in C."""
     assert spec.tensor_memory is not None
     every = []
     for layout in spec.tensor_memory.layouts:
         if layout.operand != "tensor-accumulator":
             continue
-        read = {name for text in layout.at.values() for name in formula.names(formula.parse(text))} - layout.axes.keys()
-        arguments = ", ".join([*layout.axes, *(f"p.{name}" for name in sorted(read))])
-        places = [f"ptxmma_tensor_{layout.name}_{name}({arguments})" if name in layout.at else "0" for name in COORDINATES if name != "bit"]
-        every.append({"layout": layout, "condition": any_of(layout.of, facts), "places": places})
+        stem, given = f"ptxmma_tensor_{layout.name}", [name for name in COORDINATES if name in layout.at]
+        there, back = (_arguments(texts.values(), names) for texts, names in ((layout.at, layout.axes), (layout.back, given)))
+        places = [f"{stem}_{name}({there})" if name in layout.at else "0" for name in COORDINATES if name != "bit"]
+        axes = {axis: f"{stem}_{axis}({back})" for axis in layout.back}
+        every.append({"layout": layout, "condition": any_of(layout.of, facts), "places": places, "axes": axes})
     return every
+
+
+def _arguments(formulas: Iterable[str], coordinates: Iterable[str]) -> str:
+    """The arguments of a function of tensor memory: coordinates, then what its formulas read of the product."""
+    given = list(coordinates)
+    read = {name for text in formulas for name in formula.names(formula.parse(text))} - set(given)
+    return ", ".join([*given, *(f"p.{name}" for name in sorted(read))])
 
 
 def _swizzles(spec: Spec) -> dict[str, int]:
     """The swizzle modes that tiles in C have, with what the descriptors of this family hold for each."""
-    return {name: stored for name, stored in swizzle_encoding(spec, _FAMILY).items() if name in swizzle_encoding(spec, "wgmma")}
+    return {name: stored for name, stored in swizzle_encoding(spec, FAMILY).items() if name in swizzle_encoding(spec, "wgmma")}
 
 
-def _readable(spec: Spec, facts: dict[str, Fact]) -> list[tuple[str, str]]:
-    """For each majorness, whether an element type can be read with it and any swizzle that tiles in C have."""
+def _readable(spec: Spec, facts: dict[str, Fact]) -> list[tuple[str, str, str]]:
+    """For each majorness, whether an element type can be read with it and any swizzle that tiles in C have, and whether one padded can."""
     assert spec.shared_memory is not None
-    own = read_by(spec, spec.shared_memory, _FAMILY)
-    return [
-        (facts["a_majorness"][1](entry.majorness), among("type", _type, entry.elements))
-        for entry in own.majorness
-        if set(entry.swizzles) <= _swizzles(spec).keys()
-    ]
+    own = read_by(spec, spec.shared_memory, FAMILY)
+    plain = {each.majorness: each.elements for each in own.majorness if set(each.swizzles) <= _swizzles(spec).keys()}
+    padded = {each.majorness: each.elements for each in own.padded}
+    tests = [(name, *(among("type", type_macro, types.get(name, ())) or "0" for types in (plain, padded))) for name in plain]
+    return [(facts["a_majorness"][1](name), one, other) for name, one, other in tests]
 
 
 def _padded(spec: Spec, facts: dict[str, Fact]) -> str:
     """Whether a product reads an element type from wider containers."""
-    rows = (f"({among('type', _type, entry.elements)}) && ({any_of(entry.when, facts)})" for entry in spec.types.containers)
+    rows = (f"({among('type', type_macro, entry.elements)}) && ({any_of(entry.when, facts)})" for entry in spec.types.containers)
     return " ||\n         ".join(f"({row})" for row in rows) or "0"
+
+
+def _padded_maps(spec: Spec) -> dict[str, str]:
+    """The types of tensor maps that write elements padded, named after their width, each with a test for the types it is for."""
+    assert spec.shared_memory is not None
+    padded = {name for entry in spec.shared_memory.padded for name in entry.elements}
+    widths: dict[int, list[str]] = {}
+    for element in spec.types.elements:
+        if element.name in padded:
+            widths.setdefault(element.bits, []).append(element.name)
+    return {f"CU_TENSOR_MAP_DATA_TYPE_16U{bits}_ALIGN16B": among("(type)", type_macro, names) for bits, names in sorted(widths.items())}
 
 
 def _ratio(spec: Spec) -> int:

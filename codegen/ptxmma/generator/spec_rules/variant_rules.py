@@ -15,9 +15,10 @@ from ptxmma.model import matches, operand_names
 
 #: Types, templates and namespaces that the headers of every spec have.
 HEADER_NAMES = frozenset(
-    {"carried", "detail", "fragment", "layout", "matrix_descriptor", "no_hint", "operand_tile", "shape", "shared_tile", "side_by_side"}
-    | {"shared_destination", "shared_place", "shared_source", "tcgen05_descriptor", "tcgen05_product", "tcgen05_tile"}
-    | {"sparse", "storage", "word"}
+    {"accumulator_part", "carried", "detail", "fragment", "layout", "matrix_descriptor", "no_hint", "operand_tile", "shape"}
+    | {"shared_destination", "shared_place", "shared_source", "shared_tile", "side_by_side", "sparse", "storage", "word"}
+    | {"tcgen05_descriptor", "tcgen05_padded_tile", "tcgen05_product", "tcgen05_tile"}
+    | {"tensor_address", "tensor_metadata", "tensor_scales"}
 )
 
 

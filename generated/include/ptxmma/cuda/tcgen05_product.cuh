@@ -2,12 +2,13 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 //
 // Products of tcgen05.mma as types: sizes, the instruction descriptor, tiles in shared memory with their descriptors, and where D lies.
-// All is worked out at compile time by <ptxmma/tcgen05_products.h>, which has the rules.  C++14.
+// All is worked out at compile time by <ptxmma/tcgen05_products.h>, which has the rules.  C++14.  The headers of their calls are beside
+// this one: <ptxmma/cuda/tcgen05_mma_product.cuh> for tcgen05.mma.
 //
 //   using Multiply = ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>;
 //   using A = Multiply::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 64>;  // rows, depth
 //   const auto a = A::descriptor(address_of_a);
-//   ptxmma::tcgen05_mma_cta_group_1_kind_f16(d_tmem, a.bits, b.bits, Multiply::instruction(a, b), accumulate);
+//   Multiply::call(d, A::advance(a, step), B::advance(b, step), accumulate);       // step: 0 to A::steps - 1
 #pragma once
 
 #include "config.cuh"
@@ -16,6 +17,12 @@
 
 #if __cplusplus >= 201402L
 namespace ptxmma {
+
+// An address in tensor memory, such as tcgen05.alloc gives; a number added to it counts columns.
+struct tensor_address {
+  uint32_t bits;
+};
+PTXMMA_CONSTEXPR_FN tensor_address operator+(tensor_address from, uint32_t columns) { return {from.bits + columns}; }
 
 // A matrix descriptor of tcgen05, with what the instruction descriptor says of the matrix.
 template <ptxmma_majorness Majorness>
@@ -30,6 +37,10 @@ template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uin
 struct tcgen05_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<Element>(Majorness, Swizzle, Extent), Depth, Step> {
   using base = shared_tile<Element, Majorness, Swizzle, detail::filled<Element>(Majorness, Swizzle, Extent), Depth, Step>;
   using descriptor_type = tcgen05_descriptor<Majorness>;
+  static constexpr uint32_t span = 8 * ptxmma_describe_swizzle(Swizzle).bytes / ptxmma_describe_type(base::type).bits;
+  static_assert(Majorness != PTXMMA_MAJORNESS_K || span % Step == 0 || Step % span == 0,
+                "ptxmma: instructions of this K would read across the bytes of the swizzle: take PTXMMA_SWIZZLE_NONE; tiles do not have the "
+                "descriptors with two addresses of sm_103a");
 
   // What the instruction takes that reads from element (x, k) on, where (0, 0) lies at shared address `start`; as shared_tile::descriptor.
   PTXMMA_MEMBER descriptor_type descriptor(uint32_t start, uint32_t x = 0, uint32_t k = 0) {
@@ -49,6 +60,51 @@ struct tcgen05_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<El
 };
 
 namespace detail {
+
+// A tile without its boxes where TMA cannot write it.
+template <class Tile, bool Boxes>
+struct tile_with_boxes : Tile {};
+template <class Tile>
+struct tile_with_boxes<Tile, false> : Tile {
+ private:
+  using Tile::box_bytes;
+  using Tile::box_inner;
+  using Tile::box_k;
+  using Tile::box_outer;
+  using Tile::box_x;
+  using Tile::boxes;
+};
+
+}  // namespace detail
+
+// A tile of elements of 4 or 6 bits that lie padded: 16 of them, one after the other, in each 16 bytes.  It is as large as one of bytes.  TMA
+// writes it with the 128-byte swizzle, from a packed matrix and with PTXMMA_TENSOR_MAP_PADDED_TYPE(Tile::padded_type), and counts elements.
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+struct tcgen05_padded_tile
+    : detail::tile_with_boxes<tcgen05_tile<b8, Majorness, Swizzle, Extent, Depth, Step>, Swizzle == PTXMMA_SWIZZLE_128B> {
+  using bytes_tile = tcgen05_tile<b8, Majorness, Swizzle, Extent, Depth, Step>;
+  using element_type = Element;
+  static constexpr ptxmma_type padded_type = detail::type_of<Element>::value;
+
+  // Bytes from the start of the tile to the byte in which element (x, k) starts; elements follow each other from the low bits up.
+  PTXMMA_MEMBER uint32_t offset(uint32_t x, uint32_t k) {
+    const uint32_t byte = bytes_tile::offset(x, k);
+    return byte / 16 * 16 + byte % 16 * ptxmma_describe_type(padded_type).bits / 8;
+  }
+
+ private:
+  using bytes_tile::type;
+};
+#define PTXMMA_TENSOR_MAP_PADDED_TYPE(type) \
+  ((type) == PTXMMA_TYPE_E2M1 ? CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B : CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B)
+
+namespace detail {
+
+template <bool Padded, class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+struct product_tile : tcgen05_tile<Element, Majorness, Swizzle, Extent, Depth, Step> {};
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+struct product_tile<true, Element, Majorness, Swizzle, Extent, Depth, Step>
+    : tcgen05_padded_tile<Element, Majorness, Swizzle, Extent, Depth, Step> {};
 
 template <class Shape>
 struct product_sizes {
@@ -76,12 +132,25 @@ __host__ __device__
 #endif
 inline void row_or_column_outside_of_d() {}
 
+// The member `call` of products: the header of an opcode specialises it.
+template <ptxmma_tcgen05_opcode Opcode, bool Scaled, class Product>
+struct product_calls {
+  template <class... Operands>
+  PTXMMA_MEMBER void call(Operands...) {
+    static_assert(never<Operands...>::value,
+                  "ptxmma: calls are in a header for each opcode: include <ptxmma/cuda/tcgen05_mma_product.cuh> for tcgen05.mma, and so on");
+  }
+};
+
 }  // namespace detail
 
 // A product by its opcode; the names below are shorter.
 template <ptxmma_tcgen05_opcode Opcode, class Shape, ptxmma_tcgen05_kind Kind, class D, class A, class B,
           ptxmma_tcgen05_cta_group CtaGroup, ptxmma_tcgen05_scale_vec ScaleVec, class Scale>
-struct tcgen05_product {
+struct tcgen05_product
+    : detail::product_calls<Opcode, Kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || Kind == PTXMMA_TCGEN05_KIND_MXF4 || Kind == PTXMMA_TCGEN05_KIND_MXF4NVF4,
+                            tcgen05_product<Opcode, Shape, Kind, D, A, B, CtaGroup, ScaleVec, Scale>> {
+  using d_type = D;
   // The product with matrices of these majornesses, as <ptxmma/tcgen05_products.h> has it.
   PTXMMA_MEMBER ptxmma_tcgen05_product value(
       ptxmma_majorness major_a = PTXMMA_MAJORNESS_K, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K) {
@@ -90,50 +159,21 @@ struct tcgen05_product {
                                detail::type_of<A>::value, detail::type_of<B>::value, detail::type_of<Scale>::value, major_a, major_b});
   }
   static constexpr ptxmma_tcgen05_product p = value();  // with K-major matrices
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F16) ||
-                    ((p.dtype == PTXMMA_TYPE_F16) && (p.atype == PTXMMA_TYPE_F16) && (p.btype == PTXMMA_TYPE_F16)) || ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_F16 || p.atype == PTXMMA_TYPE_BF16) && (p.btype == PTXMMA_TYPE_F16 || p.btype == PTXMMA_TYPE_BF16)), "ptxmma: types of this kind: D f16, A f16, B f16; or D f32, A f16 or bf16, B f16 or bf16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_TF32) ||
-                    ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_TF32) && (p.btype == PTXMMA_TYPE_TF32)), "ptxmma: types of this kind: D f32, A tf32, B tf32");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F8F6F4) ||
-                    ((p.dtype == PTXMMA_TYPE_F32 || p.dtype == PTXMMA_TYPE_F16) && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2 || p.atype == PTXMMA_TYPE_E2M3 || p.atype == PTXMMA_TYPE_E3M2 || p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2 || p.btype == PTXMMA_TYPE_E2M3 || p.btype == PTXMMA_TYPE_E3M2 || p.btype == PTXMMA_TYPE_E2M1)), "ptxmma: types of this kind: D f32 or f16, A e4m3 or e5m2 or e2m3 or e3m2 or e2m1, B e4m3 or e5m2 or e2m3 or e3m2 or e2m1");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4) ||
-                    ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2 || p.atype == PTXMMA_TYPE_E2M3 || p.atype == PTXMMA_TYPE_E3M2 || p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2 || p.btype == PTXMMA_TYPE_E2M3 || p.btype == PTXMMA_TYPE_E3M2 || p.btype == PTXMMA_TYPE_E2M1)), "ptxmma: types of this kind: D f32, A e4m3 or e5m2 or e2m3 or e3m2 or e2m1, B e4m3 or e5m2 or e2m3 or e3m2 or e2m1");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_I8) ||
-                    ((p.dtype == PTXMMA_TYPE_S32) && (p.atype == PTXMMA_TYPE_S8 || p.atype == PTXMMA_TYPE_U8) && (p.btype == PTXMMA_TYPE_S8 || p.btype == PTXMMA_TYPE_U8)), "ptxmma: types of this kind: D s32, A s8 or u8, B s8 or u8");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) ||
-                    ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E2M1)), "ptxmma: types of this kind: D f32, A e2m1, B e2m1");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32)) ||
-                    ((p.m == 64 || p.m == 128) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0)), "ptxmma: M and N with this CTA group and K: M 64 or 128 with N 8 to 256 in steps of 8");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32)) ||
-                    ((p.m == 128 || p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 128 or 256 with N 16 to 256 in steps of 16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 32) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64)) ||
-                    ((p.m == 64 || p.m == 128) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0)), "ptxmma: M and N with this CTA group and K: M 64 or 128 with N 8 to 256 in steps of 8");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 32) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64)) ||
-                    ((p.m == 128 || p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 128 or 256 with N 16 to 256 in steps of 16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 128)) ||
-                    ((p.m == 128) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 128 with N 16 to 256 in steps of 16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 128)) ||
-                    ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_I8) ||
-                    ((p.m == 64 || p.m == 128) && ((p.n >= 8 && p.n <= 32 && (p.n - 8) % 8 == 0) || (p.n >= 48 && p.n <= 256 && (p.n - 48) % 16 == 0))), "ptxmma: M and N with this CTA group and K: M 64 or 128 with N 8 to 32 in steps of 8 or 48 to 256 in steps of 16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_I8) ||
-                    ((p.m == 128 || p.m == 256) && (p.n >= 32 && p.n <= 256 && (p.n - 32) % 32 == 0)), "ptxmma: M and N with this CTA group and K: M 128 or 256 with N 32 to 256 in steps of 32");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) ||
-                    ((p.m == 128) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0)), "ptxmma: M and N with this CTA group and K: M 128 with N 8 to 256 in steps of 8");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.k == 32) || (p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 64)) ||
-                    ((p.m == 128 || p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 128 or 256 with N 16 to 256 in steps of 16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.k == 64) ||
-                    ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 128) ||
-                    ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 96) ||
-                    ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) ||
-                    ((p.m == 256) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA_WS) ||
-                    ((p.m == 32 || p.m == 64 || p.m == 128) && ((p.n >= 64 && p.n <= 128 && (p.n - 64) % 64 == 0) || (p.n == 256))), "ptxmma: M and N with this CTA group and K: M 32 or 64 or 128 with N 64 to 128 in steps of 64 or 256");
-  static_assert(ptxmma_tcgen05_product_is_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) ||
-                    ((p.m == 32 || p.m == 64 || p.m == 128) && (p.n >= 64 && p.n <= 128 && (p.n - 64) % 64 == 0)), "ptxmma: M and N with this CTA group and K: M 32 or 64 or 128 with N 64 to 128 in steps of 64");
+  static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F16), "ptxmma: types of this kind: D f16, A f16, B f16; or D f32, A f16 or bf16, B f16 or bf16");
+  static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_TF32), "ptxmma: types of this kind: D f32, A tf32, B tf32");
+  static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F8F6F4), "ptxmma: types of this kind: D f32 or f16, A e4m3 or e5m2 or e2m3 or e3m2 or e2m1, B e4m3 or e5m2 or e2m3 or e3m2 or e2m1");
+  static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4), "ptxmma: types of this kind: D f32, A e4m3 or e5m2 or e2m3 or e3m2 or e2m1, B e4m3 or e5m2 or e2m3 or e3m2 or e2m1");
+  static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_I8), "ptxmma: types of this kind: D s32, A s8 or u8, B s8 or u8");
+  static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4), "ptxmma: types of this kind: D f32, A e2m1, B e2m1");
+  static_assert(ptxmma_tcgen05_sizes_are_legal(p) || !(((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32)) || ((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 32) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64))), "ptxmma: M and N with this CTA group and K: M 64 or 128 with N 8 to 256 in steps of 8");
+  static_assert(ptxmma_tcgen05_sizes_are_legal(p) || !(((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32)) || ((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 32) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64)) || ((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.k == 32) || (p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 64))), "ptxmma: M and N with this CTA group and K: M 128 or 256 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_sizes_are_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 128)), "ptxmma: M and N with this CTA group and K: M 128 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_sizes_are_legal(p) || !(((p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 64) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && p.k == 128)) || (p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.k == 64) || (p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 128) || (p.opcode == PTXMMA_TCGEN05_MMA && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && p.k == 96) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4))), "ptxmma: M and N with this CTA group and K: M 256 with N 16 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_sizes_are_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_I8), "ptxmma: M and N with this CTA group and K: M 64 or 128 with N 8 to 32 in steps of 8 or 48 to 256 in steps of 16");
+  static_assert(ptxmma_tcgen05_sizes_are_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_I8), "ptxmma: M and N with this CTA group and K: M 128 or 256 with N 32 to 256 in steps of 32");
+  static_assert(ptxmma_tcgen05_sizes_are_legal(p) || !((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)), "ptxmma: M and N with this CTA group and K: M 128 with N 8 to 256 in steps of 8");
+  static_assert(ptxmma_tcgen05_sizes_are_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA_WS), "ptxmma: M and N with this CTA group and K: M 32 or 64 or 128 with N 64 to 128 in steps of 64 or 256");
+  static_assert(ptxmma_tcgen05_sizes_are_legal(p) || !(p.opcode == PTXMMA_TCGEN05_MMA_WS_SP), "ptxmma: M and N with this CTA group and K: M 32 or 64 or 128 with N 64 to 128 in steps of 64");
   static_assert(ptxmma_tcgen05_product_is_legal(p),
                 "ptxmma: there is no such product: an error above names the legal types or sizes, or this kind lacks the opcode, CTA group, block size, K or type of scale factors");
 
@@ -143,22 +183,21 @@ struct tcgen05_product {
   static constexpr uint32_t d_columns = ptxmma_tcgen05_product_d_columns(value());  // of tensor memory
 
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  struct a_tile : tcgen05_tile<A, majorness, swizzle, extent, depth, a_depth> {
-    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<A>::value), "ptxmma: the product does not read such an A from a tile: this majorness with this type, or a type of 4 or 6 bits that lies padded (those have no tile here)");
+  struct a_tile : detail::product_tile<ptxmma_tcgen05_product_pads(value(), detail::type_of<A>::value) != 0, A, majorness, swizzle, extent, depth, a_depth> {
+    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<A>::value), "ptxmma: the product does not read such an A from a tile: no type of 4 bits is MN-major where it is packed, and tf32 is so only with 32-byte atoms, which tiles do not have");
     static_assert(extent >= m / ctas, "ptxmma: the tile has fewer rows than the product reads: at least M, or M / 2 in each CTA of a pair");
     static_assert(depth >= a_depth, "ptxmma: the tile is less deep than the product: at least K, or K / 2 of a sparse A");
   };
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  struct b_tile : tcgen05_tile<B, majorness, swizzle, extent, depth, k> {
-    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<B>::value), "ptxmma: the product does not read such a B from a tile: this majorness with this type, or a type of 4 or 6 bits that lies padded (those have no tile here)");
+  struct b_tile : detail::product_tile<ptxmma_tcgen05_product_pads(value(), detail::type_of<B>::value) != 0, B, majorness, swizzle, extent, depth, k> {
+    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<B>::value), "ptxmma: the product does not read such a B from a tile: no type of 4 bits is MN-major where it is packed, and tf32 is so only with 32-byte atoms, which tiles do not have");
     static_assert(extent >= n / ctas, "ptxmma: the tile has fewer columns than the product reads: at least N, or N / 2 in each CTA of a pair");
     static_assert(depth >= k, "ptxmma: the tile is less deep than the product: at least K");
   };
 
-  // The instruction descriptor for matrices of these majornesses; with IDs of scale factors where the product has them.  Does not
-  // compile in a pass for a target that lacks the product.
+  // The instruction descriptor for matrices of these majornesses.  Does not compile in a pass for a target that lacks the product.
   template <ptxmma_majorness major_a = PTXMMA_MAJORNESS_K, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K>
-  PTXMMA_MEMBER uint32_t instruction(uint32_t scale_a_id = 0, uint32_t scale_b_id = 0) {
+  PTXMMA_MEMBER uint32_t instruction(ptxmma_tcgen05_choices choices = {}) {
     static_assert(ptxmma_tcgen05_product_is_legal(value(major_a, major_b)), "ptxmma: this product has no MN-major A or B: the kind has only K-major ones, or N is too small or no multiple of what an MN-major B takes");
 #if defined(__CUDA_ARCH__)
     static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && (p.k == 96)) ||
@@ -174,13 +213,13 @@ struct tcgen05_product {
     static_assert(!((p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32) && (p.stype == PTXMMA_TYPE_UE4M3)) ||
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: ue4m3 with blocks of 32 needs sm_107f");
 #endif
-    return ptxmma_tcgen05_product_instruction(value(major_a, major_b), scale_a_id, scale_b_id);
+    return ptxmma_tcgen05_product_instruction(value(major_a, major_b), choices);
   }
   // The same for A and B behind these descriptors.
   template <ptxmma_majorness major_a, ptxmma_majorness major_b>
   PTXMMA_MEMBER uint32_t instruction(
-      tcgen05_descriptor<major_a>, tcgen05_descriptor<major_b>, uint32_t scale_a_id = 0, uint32_t scale_b_id = 0) {
-    return instruction<major_a, major_b>(scale_a_id, scale_b_id);
+      tcgen05_descriptor<major_a>, tcgen05_descriptor<major_b>, ptxmma_tcgen05_choices choices = {}) {
+    return instruction<major_a, major_b>(choices);
   }
 
   // Where D[row][col] lies, counted from the address of D.  A row or column out of range does not compile in a constant expression; at run

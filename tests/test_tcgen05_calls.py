@@ -1,0 +1,170 @@
+"""Calls of products of ``tcgen05.mma`` in C++: each picks the function of its opcode, makes its descriptor and passes its operands on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cuda_calls import Kernels, Nvcc, instructions_in
+from ptxmma import paths
+from ptxmma.catalog import resolution
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.variants import recased
+from ptxmma.matrices.descriptors import of_product
+
+pytestmark = pytest.mark.nvcc
+
+_HEADERS = [f"ptxmma/cuda/tcgen05_{name}_product.cuh" for name in ("mma", "mma_sp", "mma_ws", "mma_ws_sp")]
+
+
+@pytest.fixture(scope="module")
+def compiler(nvcc: str, catalog: Catalog) -> Nvcc:
+    return Nvcc(nvcc, catalog, paths.INCLUDE)
+
+
+def _opcodes(catalog: Catalog, target: str) -> dict[Instruction, Instruction]:
+    """A product of each opcode that a target has."""
+    products = {}
+    for opcode in catalog.all(lambda entry: entry.operation == resolution.OPERATION):
+        if target in opcode.accepted_by() and not opcode.qualifiers.get("decompress"):
+            every = [Instruction(opcode.database, each) for each in resolution.every(catalog.database.spec, opcode.variant)]
+            products[opcode] = next(product for product in every if target in product.accepted_by())
+    return products
+
+
+def _type(product: Instruction) -> str:
+    """The product as a type of C++."""
+    qualifiers = product.qualifiers
+    facts = dict(product.variant.chosen)
+    shape = ", ".join(str(product.extents[name]) for name in "mnk")
+    scale = recased(qualifiers.get("scale_vec") or "no_scale_vec").upper()
+    types = ", ".join(f"ptxmma::{facts[name]}" for name in ("dtype", "atype", "btype"))
+    name = product.variant.instruction.name.replace(".", "_")
+    words = [f"PTXMMA_TCGEN05_{recased(qualifiers[each]).upper()}" for each in ("kind", "cta_group")]
+    stype = f"ptxmma::{facts.get('stype', 'ue8m0')}"
+    return f"ptxmma::{name}<ptxmma::shape<{shape}>, {words[0]}, {types}, {words[1]}, PTXMMA_TCGEN05_{scale}, {stype}>"
+
+
+#: What a call is given for each kind of operand.
+_GIVEN = {
+    "tensor-accumulator": "ptxmma::tensor_address{1}",
+    "tensor-matrix": "ptxmma::tensor_address{2}",
+    "shared-descriptor": "ptxmma::tcgen05_descriptor<PTXMMA_MAJORNESS_K>{3}",
+    "tensor-metadata": "ptxmma::tensor_metadata{{4}, 0}",
+    "tensor-scales": "ptxmma::tensor_scales{{5}, 0}",
+    "predicate": "true",
+    "lane-mask": "words",
+    "column-mask": "uint64_t(6)",
+}
+
+
+@pytest.mark.parametrize("target", ["sm_100a", "sm_103a"])
+def test_every_form_of_every_opcode_is_called(target: str, compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
+    """Of the PTX, the opcode, the number and kind of operands, and the instruction descriptor are those of the library."""
+    kernels, texts = Kernels(*_HEADERS), {}
+    for opcode, product in _opcodes(catalog, target).items():
+        for form in opcode.forms:
+            if target not in opcode.accepted_by(form):
+                continue
+            arguments = [_GIVEN[operand.kind] for operand in form.operands if operand.kind in _GIVEN]
+            arguments += ["ptxmma::ashift{}"] * bool(opcode.qualifiers.get("ashift"))
+            arguments += ["ptxmma::scale_input_d<7>{}"] * any(operand.kind == "immediate" for operand in form.operands)
+            words = 4 * opcode.extents.get("ctas", 1) if "lane-mask" in {operand.kind for operand in form.operands} else 1
+            name = f"kernel_{len(kernels.expected)}"
+            kernels.add(
+                f"const uint32_t words[{words}] = {{}}; (void)words; {_type(product)}::call({', '.join(arguments)});", opcode.canonical
+            )
+            texts[name] = (form.syntax, of_product(product))
+    ptx = compiler.ptx_of(kernels.source, target, tmp_path)
+    assert len(kernels.expected) > 100
+    assert instructions_in(ptx, [opcode.canonical for opcode in _opcodes(catalog, target)]) == kernels.expected
+    bodies = re.split(r"\.entry (\w+)\(", ptx)[1:]
+    for name, body in zip(bodies[::2], bodies[1::2], strict=True):
+        syntax, bits = texts[name]
+        (operands,) = re.findall(r"tcgen05\.mma[\w.:]* (.*?);", body)
+        places = [re.sub(r"[^\[\]{}]+", "x", part) for part in re.sub(r"\{.*?\}", "{}", operands).split(", ")]
+        wanted = ["{}" if part == "disable-output-lane" else re.sub(r"[^\[\]]+", "x", part) for part in syntax.split(", ")]
+        assert places == wanted, name
+        assert re.search(rf"mov\.b32\s+%r\d+, {bits if bits < 2**31 else bits - 2**32};", body), name
+
+
+_CALL = """#include <ptxmma/cuda/tcgen05_mma_product.cuh>
+#include <ptxmma/cuda/tcgen05_mma_ws_product.cuh>
+#include <ptxmma/cuda/tcgen05_mma_sp_product.cuh>
+using namespace ptxmma;
+using Half = tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>;
+using Pair = tcgen05_mma<shape<256, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16, PTXMMA_TCGEN05_CTA_GROUP_2>;
+using Bytes = tcgen05_mma_ws<shape<64, 128>, PTXMMA_TCGEN05_KIND_I8, s32, s8, u8>;
+using Sparse = tcgen05_mma_sp<shape<128, 128>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>;
+using Scaled = tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF8F6F4, f32, e4m3, e2m1>;
+using Small = tcgen05_mma<shape<128, 8>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e4m3, e4m3>;
+__global__ void kernel(tensor_address d, tensor_address a_tmem, tcgen05_descriptor<PTXMMA_MAJORNESS_K> a,
+                       tcgen05_descriptor<PTXMMA_MAJORNESS_MN> b, bool accumulate) {
+  const uint32_t words[4] = {};
+  (void)words;
+  CALL;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "opcode", "bits"),
+    [
+        ("Half::call(d, a, b, accumulate, collector_a_fill{}, negate_b{})", "kind::f16.collector::a::fill", 1 << 14 | 1 << 16),
+        ("Half::call(d + 256, a_tmem, b, true, negate_a{})", "kind::f16", 1 << 13 | 1 << 16),
+        ("Half::call(d, a, b, words, true, scale_input_d<15>{}, collector_a_lastuse{})", "kind::f16.collector::a::lastuse", 1 << 16),
+        ("Half::call(d, a_tmem, b, true, ashift{})", "kind::f16.ashift", 1 << 16),
+        (
+            "Bytes::call(d, a, b, true, saturate{}, max_shift<16>{}, collector_b3_use{})",
+            "kind::i8.collector::b3::use",
+            2 << 30 | 1 << 16 | 8,
+        ),
+        ("Sparse::call(d, a, b, {a_tmem, 1}, true)", "kind::f16", 1 << 16 | 1),
+        ("Scaled::call(d, a, b, {a_tmem, 3}, {a_tmem + 4, 2}, true)", "kind::mxf8f6f4.block_scale", 3 << 29 | 2 << 4 | 1 << 16),
+    ],
+)
+def test_options_and_numbers_of_operands(call: str, opcode: str, bits: int, compiler: Nvcc, tmp_path: Path) -> None:
+    """They become modifiers, immediates, and bits of the instruction descriptor."""
+    product = call.split(":")[0]
+    ptx = compiler.ptx_of(_CALL.replace("CALL", call), "sm_100a", tmp_path)
+    (found,) = re.findall(r"tcgen05\.mma[\w.]*\.cta_group::1\.(\S+) ", ptx)
+    assert found == opcode
+    plain = compiler.ptx_of(_CALL.replace("CALL", f'asm volatile("// {{%0}}" : : "n"({product}::instruction()))'), "sm_100a", tmp_path)
+    (base,) = re.findall(r"// \{(-?\d+)\}", plain)
+    wanted = (int(base) | bits) & 0xFFFFFFFF
+    assert re.search(rf"mov\.b32\s+%r\d+, {wanted if wanted < 2**31 else wanted - 2**32};", ptx), (hex(wanted), ptx)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("Half::call(d, a, b, true, saturate{})", "saturate is for kind::i8"),
+        ("Half::call(d, a, b, true, ashift{})", "ashift is for .*, and for A in tensor memory"),
+        ("Half::call(d, a, b, true, scale_input_d<16>{})", "scale_input_d is from 0 to 15"),
+        ("Bytes::call(d, a, b, true, scale_input_d<1>{})",
+         "scale_input_d is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32"),
+        ("Bytes::call(d, a, b, true, max_shift<4>{})", "max_shift is one of 0, 8, 16, 32"),
+        ("Half::call(d, a, b, true, collector_b0_fill{})", "for another instruction: tcgen05.mma and tcgen05.mma.sp take CollectorA"),
+        ("Half::call(d, a, b, true, 3)",
+         "of a call are saturate, negate_a, negate_b, ashift, max_shift<Columns>, scale_input_d<Power>"),
+        ("Pair::call(d, a, b, words, true)", "disable_output_lane has 4 words for each CTA"),
+        ("Small::call(d, a, b, true)", "this product has no MN-major A or B"),
+        ("Half::call(d, 1u, b, true)", "no instance of overloaded function"),
+        ("Sparse::call(d, a, b, true)", "no instance of overloaded function"),
+    ],
+)  # fmt: skip
+def test_calls_that_do_not_compile(call: str, message: str, compiler: Nvcc, tmp_path: Path) -> None:
+    done = compiler.run(_CALL.replace("CALL", call), "-cubin", "-gencode", "arch=compute_100a,code=sm_100a", folder=tmp_path)
+    assert done.returncode != 0
+    assert re.search(message, done.stderr), done.stderr
+
+
+def test_a_product_without_its_header_says_which_to_include(compiler: Nvcc, tmp_path: Path) -> None:
+    source = """#include <ptxmma/cuda/tcgen05_product.cuh>
+using P = ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>;
+__global__ void kernel(ptxmma::tensor_address d) { P::call(d, d, d, true); }
+"""
+    done = compiler.run(source, "-cubin", "-gencode", "arch=compute_100a,code=sm_100a", folder=tmp_path)
+    assert "include <ptxmma/cuda/tcgen05_mma_product.cuh>" in done.stderr
