@@ -42,6 +42,13 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
       (..., blocks, n) of a block-scaled product.
     - ``enable_input_d=False`` leaves the addend out, ``scale_input_d=s`` divides it by 2**s; ``negate_a``, ``negate_b`` and ``saturate``
       are what the instruction descriptor says.
+    - ``disable_output_lane``: words of 32 lanes each, 4 or for a pair of CTAs 8, lane 0 lowest; D keeps its values in the lanes whose bits
+      are set, counted from those of ``d_tmem``, the address of D, 0 by default.
+    - ``zero_column_mask_desc``: the descriptor of the columns of B that count as zero, for ``.ws``.  ``b`` has the columns that are
+      multiplied: with a shift of columns those from there on.
+
+    Of a B that is stored as indices of a table, ``b`` has the values.  ``.ashift`` is not emulated: the manual does not say what becomes of
+    the row at the end.  Hints and majorness do not change a result.
 
     **Load** ``emulate(instruction, p, memory, memory_start=0, stride=None)``, **store** ``emulate(instruction, p, r, memory,
     memory_start=0, stride=None)`` and **transpose** ``emulate(instruction, a)`` give :class:`Moved`:

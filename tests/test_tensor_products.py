@@ -1,0 +1,179 @@
+"""Emulated products of tcgen05.mma against arithmetic by hand: what each operand and qualifier does to an element of D."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ptxmma
+from ptxmma.catalog.descriptor_codec import codec
+from ptxmma.catalog.instructions import Missing
+
+_BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
+_S8: dict[str, Any] = {"dtype": "s32", "atype": "s8", "btype": "s8"}
+_F16 = "tcgen05.mma.cta_group::{}.kind::f16"
+
+
+def _sparse_row(kind: str, arguments: dict[str, Any], kept: list[float], fields: int, dtype: Any) -> ptxmma.Instruction | Any:
+    """D[0] of a sparse product whose A has some kept elements in the first chunks of row 0, and whose B[k][0] is k + 1."""
+    product = ptxmma.instruction(f"tcgen05.mma.sp.cta_group::1.kind::{kind}", m=128, n=64, **arguments)
+    m, n, k = product.shape or ()
+    a = np.zeros((m, k // 2), dtype)
+    a[0, : len(kept)] = kept
+    b = np.zeros((k, n), dtype)
+    b[:4, 0] = [1, 2, 3, 4]
+    metadata = np.full((m, product.operand("sp-meta-tmem").sizes["chunk"] // 2), 0xEE, np.uint8)
+    metadata[0, 0] = 0xE0 | fields
+    scales = {}
+    if product.variant.facts.get("stype"):
+        blocks = product.operand("scale-A-tmem").sizes["block"]
+        scales = {"scale_a": np.full((m, blocks), 128, np.uint8), "scale_b": np.full((blocks, n), 127, np.uint8)}
+    return ptxmma.emulate(product, a, b, metadata=metadata, **scales).matrix[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"), [(0b0100, 5 * 1 + 7 * 2), (0b1110, 5 * 3 + 7 * 4), (0b1100, 5 * 1 + 7 * 4), (0b0110, 5 * 3 + 7 * 2)]
+)
+def test_a_field_of_2_to_4_says_which_rows_of_b_count(fields: int, wanted: int) -> None:
+    """Index 0, the low two bits, is of the first kept element: 0b0110 puts it behind the second."""
+    assert _sparse_row("f16", _BF16, [5, 7], fields, ml_dtypes.bfloat16) == wanted
+    assert _sparse_row("i8", _S8, [5, 7], fields, np.int8) == wanted
+
+
+@pytest.mark.parametrize(("fields", "wanted"), [(0b0100, 5 * 1), (0b1110, 5 * 2)])
+def test_a_field_of_1_to_2_says_which_row_of_b_counts(fields: int, wanted: int) -> None:
+    assert _sparse_row("tf32", {"dtype": "f32", "atype": "tf32", "btype": "tf32"}, [5], fields, np.float32) == wanted
+
+
+@pytest.mark.parametrize(("fields", "wanted"), [(0b0100, 1 * 1 + 2 * 2 + 3 * 3 + 4 * 4), (0b1000, 1 * 1 + 2 * 2), (0b0001, None)])
+def test_a_field_of_4_to_8_says_which_pairs_count_and_a_scale_is_of_kept_elements(fields: int, wanted: int | None) -> None:
+    """Pairs of e2m1; each factor of A is 2."""
+    if wanted is None:
+        with pytest.raises(ValueError, match="0b0001"):
+            _sparse_row("mxf4.block_scale", {}, [1, 2, 3, 4], fields, ml_dtypes.float4_e2m1fn)
+    else:
+        assert _sparse_row("mxf4.block_scale", {}, [1, 2, 3, 4], fields, ml_dtypes.float4_e2m1fn) == 2 * wanted
+
+
+@pytest.mark.parametrize(
+    ("opcode", "arguments", "blocks"),
+    [
+        ("mxf8f6f4.block_scale", {"atype": "e4m3", "btype": "e4m3"}, [32]),
+        ("mxf4.block_scale", {"k": 64}, [32, 32]),
+        ("mxf4nvf4.block_scale.block16", {"k": 64, "stype": "ue4m3"}, [16] * 4),
+        ("mxf4nvf4.block_scale.block16", {"k": 96, "stype": "ue4m3"}, [16] * 6),
+        ("mxf4.block_scale.block32", {"k": 96}, [32] * 3),
+    ],
+)
+def test_each_block_has_its_own_factor(opcode: str, arguments: dict[str, Any], blocks: list[int]) -> None:
+    """Factors of A are 1, 2, 4 …, those of B 1, 1/2, 1, 1/2 …; all elements are 1."""
+    product = ptxmma.instruction(f"tcgen05.mma.cta_group::1.kind::{opcode}", m=128, n=64, **arguments)
+    m, n, k = product.shape or ()
+    element = ml_dtypes.float8_e4m3fn if "mxf8" in opcode else ml_dtypes.float4_e2m1fn
+    scale = ml_dtypes.float8_e4m3fn if product.variant.facts["stype"] == "ue4m3" else ml_dtypes.float8_e8m0fnu
+    of_a, of_b = [2.0**number for number in range(len(blocks))], [0.5 ** (number % 2) for number in range(len(blocks))]
+    rows = np.tile(np.array(of_a), (m, 1)).astype(scale).view(np.uint8)
+    columns = np.tile(np.array(of_b)[:, None], (1, n)).astype(scale).view(np.uint8)
+    result = ptxmma.emulate(product, np.ones((m, k), element), np.ones((k, n), element), scale_a=rows, scale_b=columns)
+    assert (result.matrix == sum(size * one * other for size, one, other in zip(blocks, of_a, of_b, strict=True))).all()
+
+
+@pytest.mark.parametrize("opcode", ["tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.ws.cta_group::1.kind::f16"])
+def test_the_descriptor_negates_and_the_operands_scale_and_leave_out_d(opcode: str) -> None:
+    product = ptxmma.instruction(opcode, m=64, n=64, **_BF16)
+    a, b = np.full((64, 16), 2, ml_dtypes.bfloat16), np.full((16, 64), 3, ml_dtypes.bfloat16)
+    d = np.full((64, 64), 10, np.float32)
+    sign = {"negate_a": True}, {"negate_b": True}, {"negate_a": True, "negate_b": True}
+    assert [ptxmma.emulate(product, a, b, d, **options).d[0, 0] for options in ({}, *sign)] == [106, -86, -86, 106]
+    assert ptxmma.emulate(product, a, b, d, enable_input_d=False).d[0, 0] == 96
+    if ".ws" not in opcode:
+        assert ptxmma.emulate(product, a, b, d, scale_input_d=2).d[0, 0] == 96 + 10 / 4
+    else:
+        with pytest.raises(ValueError, match="takes no scale_input_d"):
+            ptxmma.emulate(product, a, b, d, scale_input_d=2)
+
+
+def test_sums_of_integers_wrap_unless_the_descriptor_saturates_them() -> None:
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::i8", m=128, n=16, **_S8)
+    a, b = np.full((128, 32), 127, np.int8), np.full((32, 16), 127, np.int8)
+    d = np.full((128, 16), 2**31 - 1, np.int32)
+    assert ptxmma.emulate(product, a, b, d).d[3, 5] == 32 * 127 * 127 - 1 - 2**31
+    assert ptxmma.emulate(product, a, b, d, saturate=True).d[3, 5] == 2**31 - 1
+    for options, message in (({"scale_input_d": 1}, "takes no scale_input_d"), ({"negate_a": True}, "negates neither A nor B")):
+        with pytest.raises(ValueError, match=message):
+            ptxmma.emulate(product, a, b, d, **options)
+
+
+# --- lanes and columns ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("group", "m", "d_tmem", "words", "kept"),
+    [
+        (1, 128, 0, [1 << 5, 0, 0, 1 << 31], [(5, slice(None)), (127, slice(None))]),
+        (1, 64, 0, [0xFFFF0000, 0, 1, 0], [(32, slice(None))]),  # lanes 16 to 31 are not D's
+        (1, 64, 16 << 16, [0xFFFF0000, 0, 1, 0], [(row, slice(None)) for row in range(16)]),
+        (2, 128, 0, [0, 0, 1, 0, 1, 0, 0, 0], [(0, slice(16, 32)), (64, slice(0, 16))]),
+        (2, 256, 0, [2, 0, 0, 0, 0, 0, 0, 4], [(1, slice(None)), (226, slice(None))]),
+    ],
+)
+def test_disabled_lanes_keep_d(group: int, m: int, d_tmem: int, words: list[int], kept: list[tuple[int, slice]]) -> None:
+    product = ptxmma.instruction(_F16.format(group), m=m, n=32, **_BF16)
+    a, b = np.ones((m, 16), ml_dtypes.bfloat16), np.ones((16, 32), ml_dtypes.bfloat16)
+    d = np.full((m, 32), 7, np.float32)
+    wanted = np.full((m, 32), 16 + 7, np.float32)
+    for place in kept:
+        wanted[place] = 7
+    result = ptxmma.emulate(product, a, b, d, disable_output_lane=words, d_tmem=d_tmem)
+    assert np.array_equal(result.d, wanted)
+    assert result.admits(wanted).all()
+    changed = wanted.copy()
+    changed[kept[0]] += np.float32(1e-6)
+    assert not result.admits(changed)[kept[0]].any()
+    overwritten = ptxmma.emulate(product, a, b, d, disable_output_lane=words, d_tmem=d_tmem, enable_input_d=False).d
+    assert np.array_equal(overwritten, np.where(wanted == 7, 7, 16))
+
+
+def test_disabled_lanes_of_integers_keep_d() -> None:
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::i8", m=128, n=16, **_S8)
+    ones = np.ones((128, 32), np.int8), np.ones((32, 16), np.int8)
+    result = ptxmma.emulate(product, *ones, np.full((128, 16), 5, np.int32), disable_output_lane=np.array([0, 2, 0, 0], np.uint32))
+    assert (result.d[33] == 5).all()
+    assert (np.delete(result.d, 33, axis=0) == 37).all()
+
+
+@pytest.mark.parametrize(
+    ("opcode", "options", "message"),
+    [
+        (_F16.format(1), {"disable_output_lane": [0] * 8}, "has 8 words; it takes 4, the first of lanes 0 to 31"),
+        (_F16.format(1), {"disable_output_lane": [0, 0, 0, 1 << 32]}, "disable-output-lane = 4294967296 is out of range"),
+        (_F16.format(1), {"disable_output_lane": [0] * 4, "d_tmem": 1 << 16}, "allowed: lane 0; column"),
+        ("tcgen05.mma.ws.cta_group::1.kind::f16", {"disable_output_lane": [0] * 4}, "takes no disable_output_lane"),
+        (_F16.format(1), {"zero_column_mask_desc": 0}, "takes no zero_column_mask_desc"),
+        (f"{_F16.format(1)}.ashift", {}, r"no source says what the row of A is that \.ashift leaves without one"),
+    ],
+)
+def test_what_a_product_does_not_take(opcode: str, options: dict[str, Any], message: str) -> None:
+    product = ptxmma.instruction(opcode, m=128, n=64, **_BF16)
+    a, b = np.ones((128, 16), ml_dtypes.bfloat16), np.ones((16, 64), ml_dtypes.bfloat16)
+    with pytest.raises(ValueError, match=message):
+        ptxmma.emulate(product, a, b, **options)
+
+
+def test_columns_of_b_count_as_zero() -> None:
+    """The mask of example 4 in PTX ISA 9.7.16.4.3 without its shift: four parts of N / 4 columns for M = 32."""
+    product = ptxmma.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64, **_BF16)
+    fields = {"start_count_1": 1, "start_count_2": 2, "start_count_3": 1, "first_span_0": 1, "first_span_1": 1}
+    bits = codec("columns").encode(non_zero_mask=1, skip_span=3, use_span=4, **fields)
+    a, b = np.ones((32, 16), ml_dtypes.bfloat16), np.ones((16, 64), ml_dtypes.bfloat16)
+    zeros = ptxmma.descriptors.zero_columns(bits, m=32, n=64)
+    assert 0 < sum(zeros) < 64
+    result = ptxmma.emulate(product, a, b, np.ones((32, 64), np.float32), zero_column_mask_desc=bits)
+    assert np.array_equal(result.d[0], np.where(zeros, 1, 17))
+    with pytest.raises(Missing, match="no source says whether column_shift moves the columns that the mask zeroes"):
+        ptxmma.emulate(product, a, b, zero_column_mask_desc=bits | 2 << 56)
+    shifted = codec("columns").encode(column_shift=2, skip_span=1, use_span=1)
+    assert (ptxmma.emulate(product, a, b, zero_column_mask_desc=shifted).d == 16).all()
