@@ -751,3 +751,25 @@ def test_a_sparse_operand_is_as_deep_as_what_it_stores() -> None:
 def test_a_sparse_product_in_tensor_memory_reads_a_packed() -> None:
     product = ptxmma.instruction("tcgen05.mma.sp.cta_group::1.kind::f16", m=128, n=64, dtype="f32", atype="f16", btype="f16")
     assert [shared_memory.of(product, name, "32B").shape for name in "ab"] == [(128, 16), (32, 64)]
+
+
+def test_steps_of_48_bytes_go_on_at_an_address() -> None:
+    """K = 96 of e2m1: every step of a matrix of three panels of 128 bytes, some of which begin in one panel and end in the next."""
+    layout = SharedLayout("e2m1", "K", "128B", x=16, k=768, start=4096, family="tcgen05")
+    matrix = np.random.default_rng(9).integers(0, 16, (16, 768), np.uint8)
+    image = layout.store_xk(matrix)
+    for step in range(768 // 96):
+        panel, inside = divmod(48 * step, 128)
+        later = layout.start + layout.lbo * min(panel + 1, 2)  # of the last step nothing is read there
+        descriptor = Descriptor(
+            start_address=layout.start + layout.lbo * panel + inside,
+            leading_byte_offset=later if inside > 80 else layout.start + layout.lbo * panel,
+            stride_byte_offset=layout.sbo,
+            swizzle="128B",
+            family="tcgen05",
+            leading_mode="address",
+        )
+        part = read_operand(descriptor, image, "e2m1", 16, 96, "K", layout.start)
+        assert np.array_equal(np.asarray(part).view(np.uint8), matrix[:, 96 * step : 96 * step + 96])
+    with pytest.raises(ValueError, match="is for K-major matrices with swizzle 128B and without a base offset"):
+        read_operand(msgspec.structs.replace(descriptor, base_offset=1), image, "e2m1", 16, 96, "K", layout.start)

@@ -226,12 +226,12 @@ def test_reductions_of_integers_know_the_sign() -> None:
 
 def test_what_no_source_says_is_not_emulated() -> None:
     twice = ptxmma.instruction("tcgen05.ld.red.sync.aligned.16x32bx2.x4.max.f32")
-    with pytest.raises(Missing, match="no source says whether a thread reduces the columns of one access or of both"):
+    with pytest.raises(Missing, match="no source says whether a thread reduces the columns of its own access or of both"):
         ptxmma.emulate(twice, 0, np.zeros((128, 512), np.uint32))
     compressed = ptxmma.instruction("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2")
-    with pytest.raises(Missing, match="no source says where their indices lie"):
+    with pytest.raises(Missing, match="where mdata has their indices, and which of equal columns are kept"):
         ptxmma.emulate(compressed, 0, np.zeros((128, 512), np.uint32))
-    with pytest.raises(Missing, match="the values say which columns are kept"):
+    with pytest.raises(Missing, match="no source says in which order cdata has the two kept columns"):
         trace(compressed, 0, 0)
 
 

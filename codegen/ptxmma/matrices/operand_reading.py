@@ -76,17 +76,30 @@ def operand_addresses(
 ) -> Places:
     """Absolute addresses (x, k) of the bytes in which the elements of an operand start, as instructions read them.
 
-    Elements narrower than a byte lie in it from the low bits up.
+    Elements narrower than a byte lie in it from the low bits up.  With ``leading_mode="address"``, lines go on at that address where they
+    reach a boundary of the swizzle's span: the 48 bytes of K = 96 (PTX ISA 9.7.16.3.1.2; CuTe, ``mma_unpack`` of SM103).
 
     Raises:
-        ValueError: a field without an encoding, or an unknown majorness.
+        ValueError: a field without an encoding, an unknown majorness, or a second part that the canonical layout does not have.
     """
     descriptor.encode(database=database)
     layout = canonical(memory_of(database), majorness, descriptor.swizzle)
     rows, depth = np.arange(extent("x", x))[:, np.newaxis], np.arange(extent("k", k))
-    offsets = layout.offset(rows, depth, element.bits, descriptor.leading_byte_offset, descriptor.stride_byte_offset)
-    addresses: Places = layout.swizzled(descriptor.start_address + offsets, descriptor.base_offset)
-    return addresses
+
+    def places(start: int, along: Any, lbo: int) -> Any:
+        offsets = layout.offset(rows, along, element.bits, lbo, descriptor.stride_byte_offset)
+        return layout.swizzled(start + offsets, descriptor.base_offset)
+
+    if descriptor.leading_mode == "offset":
+        addresses: Places = places(descriptor.start_address, depth, descriptor.leading_byte_offset)
+        return addresses
+    if majorness != "K" or layout.mode.name != "128B" or descriptor.base_offset:
+        raise ValueError(f"{descriptor}: a second part at an address is for K-major matrices with swizzle 128B and without a base offset")
+    inside = descriptor.start_address % layout.mode.bytes
+    first = (layout.mode.bytes - inside) * 8 // element.bits  # elements of a line before its boundary
+    second = places(descriptor.leading_byte_offset, np.maximum(depth - first, 0), 0)
+    parts: Places = np.where(depth < first, places(descriptor.start_address, depth, 0), second)
+    return parts
 
 
 def contiguous_bytes(memory: Any, what: str) -> npt.NDArray[np.uint8]:

@@ -105,7 +105,10 @@ class TensorReduce(TensorLoad):
         from ptxmma.matrices import tensor_transfers
 
         if len(self.traced(instruction).axes) > len(_CELL):
-            raise Missing(f"{instruction.canonical}: no source says whether a thread reduces the columns of one access or of both")
+            raise Missing(
+                f"{instruction.canonical}: no source says whether a thread reduces the columns of its own access or of both; the manual "
+                f"says that they are reduced in each lane, and that the thread of the lane gets the result"
+            )
         return tensor_transfers.load_reduced
 
 
@@ -123,7 +126,11 @@ class TensorCompress(Refusing):
         return f"{kept.name} = the two least or greatest of each four columns; {indices.name} = their places among the four"
 
     def _refusal(self, instruction: Instruction) -> Missing:
-        return Missing(f"{instruction.canonical}: the values say which columns are kept, and no source says where their indices lie")
+        kept, indices = operand_of(instruction, "fragment"), operand_of(instruction, "indices")
+        return Missing(
+            f"{instruction.canonical}: no source says in which order {kept.name} has the two kept columns, where {indices.name} has their "
+            f"indices, and which of equal columns are kept; PTX ISA 9.4 has a figure, and leaves the last to the implementation"
+        )
 
 
 class TensorStore(TensorTransfer):
