@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.check import advice, asm_operands, costs
+from ptxmma.check import advice, asm_operands, costs, overwriting
 from ptxmma.check.diagnosis import Diagnoses
 from ptxmma.check.findings import Severity
 from ptxmma.check.legality import Legality, accepted
@@ -79,6 +79,7 @@ class Judge:
         self._diagnoses = Diagnoses(catalog)
         self._advice = advice.Advice(catalog)
         self._emulation = costs.Emulation(catalog)
+        self._overwritten = overwriting.Overwritten(catalog.database.spec)
         #: What there is to say of an opcode with values of operands, for a target and version, if it is at most advice on the opcode.
         self._sound: dict[_Key, tuple[advice.SpellingRemark, ...]] = {}
 
@@ -166,11 +167,14 @@ class Judge:
             remarks = (*remarks, advice.SpellingRemark("note", "emulated", emulated))
         for remark in remarks:
             yield Remark(whole, *remark)
+        erratum = self._overwritten.erratum(instruction, target) if supported else ""
+        if erratum and (form := self._legality.form(instruction, values, target)) is not None:
+            yield from overwriting.remarks(function, statement, form, erratum, target)
         placed = self._advice.of_memory(instruction, values) if not any(fault.severe for fault in faults) else ()
         for place, (severity, rule, message) in placed:
             yield Remark(function.operand(statement, place), severity, rule, message)
         if not instruction.variant.instruction.metadata:
-            if exact and supported and not (faults or placed) and len(self._sound) < _MOST_SOUND:
+            if exact and supported and not (faults or placed or erratum) and len(self._sound) < _MOST_SOUND:
                 self._sound[key] = remarks
         elif not any(fault.severe for fault in faults):
             for place, message in self._advice.of_metadata(function, statement, instruction, values):

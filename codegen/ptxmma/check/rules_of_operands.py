@@ -13,6 +13,11 @@ _SPARSE = (
     "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
     "    {%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 0;"
 )
+_FP8 = (
+    ".version 8.6\n.target sm_100a\n.visible .entry kernel()\n{\n    .reg .b32 %r<6>;\n    .reg .f32 %f<4>;\n"
+    "    mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32\n"
+    "        {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};\n    ret;\n}\n"
+)
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd1, %rd2, 1, 1, 1, 0, 0;"
 _LOAD = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [tile];"
 _STRIDED = "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16\n    {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [rows], 16;"
@@ -75,6 +80,14 @@ RULES: Mapping[str, Rule] = {
         "Write the kind of operand that the message names.",
         "wgmma.wait_group.sync.aligned %r0;",
         "wgmma.wait_group.sync.aligned 0;",
+    ),
+    "overwritten": Rule(
+        "C has the registers of D at the same places, or none of them, where assemblers overwrite registers of C.",
+        "On targets from sm_90 to sm_110, ptxas makes several instructions of an FP8 mma. They write the registers of D in order, and read "
+        "those of C one by one: a register of D that is a later one of C has its new value by then. All releases from 12.4 to 13.5 do so.",
+        "Use the registers of D for C in the same order, or others.",
+        _FP8.replace("{%f0, %f1, %f2, %f3};", "{%f1, %f0, %f3, %f2};"),
+        _FP8,
     ),
     "predicate": Rule(
         "The predicate of an instruction is a declared register of type .pred.",

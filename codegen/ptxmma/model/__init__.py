@@ -11,7 +11,7 @@ from ptxmma.model.conditions import Condition, Entry, Facts, matches
 from ptxmma.model.database import Database, Layout, Spec
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorField, DescriptorFormat, FieldCase, MaskExample
 from ptxmma.model.element import Carrier, Container, ElementType, RegisterType, Types
-from ptxmma.model.erratum import Erratum, Quirk, Sighting
+from ptxmma.model.erratum import Erratum, Overwriting, Quirk, Sighting
 from ptxmma.model.instruction import (
     Accumulation,
     Extents,
@@ -47,7 +47,8 @@ __all__ = [
     "Container", "Database", "Definition", "DescriptorField", "DescriptorFormat", "ElementType", "Entry",
     "Erratum", "Example", "Facts", "Extents", "Fault", "FieldCase", "Form", "Granularity", "Hint", "HintValue", "Ignored", "InstructionSet",
     "Gpu", "IsaVersion", "Kind", "Layout", "Majorness", "MaskExample", "matches", "Observation", "operand_names", "OperandKind", "Padded",
-    "Ordering", "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
+    "Ordering", "Overwriting",
+    "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",
     "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductTypes", "Selection",
     "Stated", "Statement", "Step", "Swizzle", "Target", "TensorColumns", "TensorLayout", "TensorMap", "TensorMemory", "TensorProducts",

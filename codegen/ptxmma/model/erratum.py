@@ -50,6 +50,20 @@ class Quirk(Entry, frozen=True, kw_only=True):
     generates: bool = False  # constants: every release that accepts them generates code for them, too
 
 
+class Overwriting(Entry, frozen=True, kw_only=True):
+    """A bug of a tool: of the instructions that it makes of one, some write registers of D that others still read as C.
+
+    The code is wrong where a register of D is a later one of C: the results are written in the order of the list.
+    """
+
+    tool: Name  # "ptxas"
+    since: VersionText  # the first release that does so: "12.4"
+    until: VersionText = ""  # the last one; empty where the newest does so, too
+    lowest: TargetName  # targets from this one's number on: "sm_90"
+    highest: TargetName  # targets up to this one's number
+    when: tuple[Condition, ...]
+
+
 #: What becomes of code that follows the manual: it computes something else, an assembler refuses it, nothing, since assemblers accept more
 #: than the manual has, or nothing, since only the text is wrong.
 Bite = Literal["wrong data", "refused", "accepted", "misprint"]
@@ -67,6 +81,7 @@ class Erratum(Entry, frozen=True, kw_only=True):
     when: Annotated[tuple[Condition, ...], Meta(description="the variants of the family that it concerns; all where it is absent")] = ()
     bites: Annotated[Bite, Meta(description="what becomes of code that follows the manual")]
     rules: tuple[Quirk, ...] = ()  # what a checker has to know; `seen` is the evidence
+    overwriting: tuple[Overwriting, ...] = ()  # what an assembler generates wrong code of
     seen: Annotated[tuple[Sighting, ...], Meta(min_length=1, description="what tools were asked, and their exact answers")] = ()
     textual: Annotated[bool, Meta(description="the manual against itself or against arithmetic: no tool takes part")] = False
 

@@ -48,6 +48,11 @@ def versions(context: RuleContext) -> Iterator[Problem]:
         for number, quirk in enumerate(erratum.rules):
             yield from _release(context, quirk.since, "errata", index, "rules", number, "since")
             yield from _release(context, quirk.until, "errata", index, "rules", number, "until")
+        for number, bug in enumerate(erratum.overwriting):
+            yield from _release(context, bug.since, "errata", index, "overwriting", number, "since")
+            yield from _release(context, bug.until, "errata", index, "overwriting", number, "until")
+            for name in ("lowest", "highest"):
+                yield from context.known("target", [getattr(bug, name)], context.targets, "errata", index, "overwriting", number, name)
         for number, sighting in enumerate(erratum.seen):
             yield from context.known(
                 "PTX ISA version", filter(None, [sighting.ptx]), context.versions, "errata", index, "seen", number, "ptx"

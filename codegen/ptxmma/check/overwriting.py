@@ -1,0 +1,57 @@
+"""Does an assembler overwrite registers of C before it has read them?  The errata say which assemblers do."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ptxmma.check.remarks import Remark
+from ptxmma.model import matches
+from ptxmma.ptx import operand_values
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Instruction, OperandForm
+    from ptxmma.model import Spec
+    from ptxmma.ptx.statements import Function, Statement
+
+
+class Overwritten:
+    """Knows the bugs of a spec's errata; answers are remembered."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._bugs = [(erratum, bug) for erratum in spec.errata for bug in erratum.overwriting]
+        self._numbers = {target.name: target.number for target in spec.targets}
+        self.erratum = functools.lru_cache(maxsize=1 << 10)(self._erratum)
+
+    def _erratum(self, instruction: Instruction, target: str) -> str:
+        """The erratum about an instruction on a target; ``""`` where the code is right, or no target is known."""
+        number = self._numbers.get(target, 0)
+        for erratum, bug in self._bugs:
+            if self._numbers[bug.lowest] <= number <= self._numbers[bug.highest] and matches(bug.when, instruction.variant.facts):
+                return erratum.id
+        return ""
+
+
+def remarks(function: Function, statement: Statement, form: OperandForm, erratum: str, target: str) -> Iterator[Remark]:
+    """The remark on the first register of D that is a later one of C.
+
+    Args:
+        function: with the statement.
+        statement: an instruction that an erratum is about.
+        form: of its operands.
+        erratum: its name.
+        target: for which the code is made.
+    """
+    lists = [(place, operand) for place, operand in enumerate(form.operands) if operand.kind == "accumulator" and operand.listed]
+    written = next((operand_values.element_texts(statement.operands[place]) for place, operand in lists if operand.access == "write"), [])
+    for place, operand in lists:
+        if operand.access == "read":
+            elements = operand_values.elements(function.operand(statement, place))
+            for number, element in enumerate(elements):
+                if element.text in written[:number]:
+                    name, first = element.text.decode(errors="replace"), written.index(element.text)
+                    text = f"{name} is element {number} of {operand.name} and element {first} of the result: assemblers for {target} "
+                    text += f"write it before they read it (erratum {erratum}); use other registers, or the same order"
+                    yield Remark(element, "warning", "overwritten", text)
+                    return
