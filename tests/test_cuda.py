@@ -266,12 +266,14 @@ def test_an_illegal_immediate_is_refused_in_words(
 
 
 @pytest.mark.nvcc
-@pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
-def test_the_front_picks_function_and_fragments(compiler: Nvcc, catalog: Catalog, target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("target", "before"), [("sm_90a", ""), ("sm_120a", "sm_90a")])
+def test_the_front_picks_function_and_fragments(compiler: Nvcc, catalog: Catalog, target: str, before: str, tmp_path: Path) -> None:
+    """Of each instruction, for the first of the targets that accepts it."""
     c_types = {entry.name: entry.c_type for entry in catalog.database.spec.types.registers}
     kernels = Kernels("ptxmma/ptxmma.cuh")
     types = []
-    accepted = [instruction for instruction in catalog.all() if target in instruction.accepted_by()]
+    targets = ((instruction, instruction.accepted_by()) for instruction in catalog.all())
+    accepted = [instruction for instruction, accepting in targets if target in accepting and before not in accepting]
     for instruction in one_of_each_front(accepted):
         if instruction.accepted_by()[target] > compiler.ptx:
             continue

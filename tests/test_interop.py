@@ -15,16 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma import paths
 from ptxmma.catalog import interop
-from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.instructions import Catalog, catalog
 from ptxmma.catalog.interop import CuteLayout, Modes, Swizzle, from_cute
 from ptxmma.catalog.operands import Operand
-from ptxmma.generator import pipeline
 from ptxmma.model import COPY, Layout, formula
 from ptxmma.model.bitmap import BitMap, domain
 
-LAYOUTS = pipeline.read(paths.SPEC).database.layout
+LAYOUTS = catalog().database.layout
 RANGES = [name for name, layout in LAYOUTS.items() if layout.growing]
 #: The most columns of each layout with an open number of them.
 MOST = {name: LAYOUTS[name].cols for name in RANGES}
