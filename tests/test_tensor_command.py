@@ -12,7 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 import ptxmma
-from ptxmma.catalog.instructions import catalog
+from ptxmma.catalog import instructions, resolution
+from ptxmma.catalog.description import describe
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.legal_products import in_words
 from ptxmma.catalog.product_types import enumerators, product_of_type
 from ptxmma.cli import main
 
@@ -216,7 +219,7 @@ _NVCC = (
 def test_a_type_of_a_product_names_it(text: str, opcode: str, sizes: tuple[int, int, int], types: str) -> None:
     answer = json.loads(ask("show", text, "--json"))
     assert (answer["instruction"], tuple(answer["shape"])) == (opcode, sizes)
-    product = product_of_type(catalog(), text)
+    product = product_of_type(instructions.catalog(), text)
     assert product is not None
     assert " ".join(product.matrix_types[name] for name in "dab") == types
 
@@ -230,7 +233,7 @@ def test_a_type_of_no_legal_product_says_what_is_legal() -> None:
 
 
 def test_enumerators_are_those_of_the_headers(root: Path) -> None:
-    known = catalog()
+    known = instructions.catalog()
     multiplies = list(known.all(lambda entry: entry.operation == "tensor-multiply"))
     headers = "".join(
         (root / f"generated/include/ptxmma/{name}.h").read_text(encoding="utf-8") for name in ("tcgen05_products", "descriptors")
@@ -238,3 +241,51 @@ def test_enumerators_are_those_of_the_headers(root: Path) -> None:
     for what, names in enumerators(known, multiplies).items():
         (members,) = re.findall(rf"typedef enum ptxmma_tcgen05_{what} {{(.*?)}}", headers, re.S)
         assert re.findall(r"\bPTXMMA_\w+", re.sub(r"/\*.*?\*/", "", members, flags=re.S)) == list(names)
+
+
+# --- show -------------------------------------------------------------------------------------------------------------------
+
+
+def test_show_lists_the_products_of_an_opcode() -> None:
+    lines = ask("show", "tcgen05.mma.cta_group::1.kind::i8").splitlines()
+    start = lines.index("products")
+    assert lines[start + 1 : start + 5] == [
+        "  D s32, A s8 or u8, B s8 or u8",
+        "  K 32",
+        "  M 64 or 128 with N 8, 16, 24, 32, 48, 64, … 256",
+        "  N 16, 32, … 256 alone where b_majorness is MN",
+    ]
+    (question,) = lines[lines.index("more") + 1 :]
+    assert "product" in ask(*question.split()[1:]).splitlines()
+
+
+def test_show_has_the_layouts_and_the_descriptor_of_a_product() -> None:
+    scaled = ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", "--m", "128", "--n", "64", "--atype", "e4m3", "--btype", "e2m1")
+    text = ask("show", *scaled)
+    product = ptxmma.instruction(scaled[0], m=128, n=64, atype="e4m3", btype="e2m1")
+    assert f"instruction descriptor {ptxmma.descriptors.of_product(product):#010x}, with 0" in text
+    assert "  scale-A-tmem: scales_a, scale factors of A\n" in text
+    answer = json.loads(ask("show", *scaled, "--json"))
+    assert [layout["name"] for layout in answer["tensor_layouts"]] == ["layout_d", "scales_a", "scales_b", "a_full"]
+    assert answer["product"]["stype"] == "ue8m0"
+    for question in text.splitlines()[text.splitlines().index("more") + 1 :]:
+        ask(*question.split()[1:])
+
+
+def test_show_of_a_load_names_the_witnesses_of_its_registers() -> None:
+    assert "r in registers (tcgen05_ld_32x32b_xN_r_b32): the same layout in 8 definitions of CuTe" in ask(
+        "show", "tcgen05.ld.sync.aligned.32x32b.x32.b32"
+    )
+
+
+def test_every_opcode_has_a_product_to_show(catalog: Catalog) -> None:
+    for opcode in catalog.all(lambda entry: entry.operation == "tensor-multiply"):
+        first = next(resolution.every(opcode.database.spec, opcode.variant), None)
+        if "kind::ti16" in opcode.canonical:  # no source says what its elements are
+            assert first is None
+            assert "more" not in ask("show", opcode.canonical).splitlines()
+            continue
+        assert first is not None
+        product = opcode.resolved(**dict(first.chosen))
+        assert in_words(opcode)
+        assert describe(product)["instruction_descriptor"]["bits"] == f"{ptxmma.descriptors.of_product(product):#010x}"

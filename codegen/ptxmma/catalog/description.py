@@ -8,10 +8,13 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.catalog import cplusplus, evidence, throughput
+from ptxmma.catalog import cplusplus, evidence, legal_products, throughput
+from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.operands import Operand, TensorOperand
+from ptxmma.catalog.product_descriptor import of_product
+from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.model import Layout
 
 #: Fields of the spec's entries that select instructions; the description of one instruction leaves them out.
@@ -32,6 +35,9 @@ def describe(instruction: Instruction) -> dict[str, Any]:
         "family": instruction.family,
         "documented": instruction.documented,
         "source": variant.form.source,
+        "product": dict(variant.chosen),
+        "legal_products": [] if variant.chosen else legal_products.in_words(instruction),
+        "instruction_descriptor": _descriptor(instruction),
         "shape": list(instruction.shape) if instruction.shape else None,
         "scope": variant.instruction.scope,
         "operation": instruction.operation,
@@ -44,6 +50,7 @@ def describe(instruction: Instruction) -> dict[str, Any]:
         "forms": [{"name": form.name, "operands": form.syntax, "registers": _registers(form)} for form in instruction.forms],
         "operands": [_operand(operand) for operand in _operands(instruction)],
         "layouts": _layouts(instruction),
+        "tensor_layouts": [_tensor_layout(placed, names) for placed, names in _placed(instruction)],
         "metadata": _metadata(instruction),
         "requirements": _plain(instruction.requirements()),
         "observed": _plain(instruction.observed()),
@@ -170,22 +177,58 @@ def _evidence(instruction: Instruction) -> dict[str, Any]:
         "peers": list(proof.peers),
         "differing": list(proof.differing),
         "stale": list(proof.stale),
-        "tensor_layouts": _tensor_layouts(instruction),
+        "layouts": _compared_layouts(instruction),
     }
 
 
-def _tensor_layouts(instruction: Instruction) -> list[dict[str, Any]]:
-    """What other projects say of the layouts of its operands in tensor memory, each layout once."""
-    users: dict[str, list[str]] = {}
+def _placed(instruction: Instruction) -> list[tuple[TensorPlaces, list[str]]]:
+    """The layouts in tensor memory, each once, with the names of their operands."""
+    users: dict[str, tuple[TensorPlaces, list[str]]] = {}
     for operand in _operands(instruction):
         if isinstance(operand, TensorOperand) and operand.tensor is not None:
-            users.setdefault(operand.tensor.layout.name, []).append(operand.name)
+            users.setdefault(operand.tensor.layout.name, (operand.tensor, []))[1].append(operand.name)
+    return list(users.values())
+
+
+def _tensor_layout(placed: TensorPlaces, operands: list[str]) -> dict[str, Any]:
+    """A layout in tensor memory: the formulas of both directions."""
+    layout = placed.layout
+    return {
+        "name": layout.name,
+        "title": layout.title,
+        "operands": operands,
+        "axes": placed.sizes,
+        "selections": {name: list(values) for name, values in placed.selections.items()},
+        "at": layout.at,
+        "back": layout.back,
+        "source": layout.source,
+    }
+
+
+def _compared_layouts(instruction: Instruction) -> list[dict[str, Any]]:
+    """What other projects say of the layouts of its operands, in tensor memory and, where no atom was compared, in registers."""
     summary = evidence.of(instruction.database)
-    proofs = ((name, operands, summary.of_layout(name)) for name, operands in users.items())
+    users = {placed.layout.name: (operands, "tensor memory") for placed, operands in _placed(instruction)}
+    for operand in () if instruction.evidence.peers else _operands(instruction):
+        if operand.layout is not None and summary.of_layout(operand.layout.name) != LayoutEvidence():
+            users.setdefault(operand.layout.name, ([], "registers"))[0].append(operand.name)
     return [
-        {"name": name, "operands": operands, **{of: msgspec.to_builtins(getattr(proof, of)) for of in ("agreeing", "differing", "stale")}}
-        for name, operands, proof in proofs
+        {
+            "name": name,
+            "operands": operands,
+            "space": space,
+            **{of: msgspec.to_builtins(getattr(summary.of_layout(name), of)) for of in ("agreeing", "differing", "stale")},
+        }
+        for name, (operands, space) in users.items()
     ]
+
+
+def _descriptor(instruction: Instruction) -> dict[str, Any] | None:
+    """The instruction descriptor of a product, with what it leaves open as 0; None without one."""
+    if not instruction.variant.chosen:
+        return None
+    kind = next(value for value in instruction.qualifiers.values() if value.startswith("kind::"))
+    return {"kind": kind.removeprefix("kind::"), "bits": f"{of_product(instruction):#010x}"}
 
 
 def _cplusplus(instruction: Instruction) -> dict[str, Any]:

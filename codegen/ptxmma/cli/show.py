@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ptxmma.cli import Failure
+from ptxmma.cli import Failure, shown_products
 from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, find, instruction_argument, json_option
 from ptxmma.cli.product_options import product_options, resolved
@@ -53,11 +53,13 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
         {
             "syntax": [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]],
             "computes": [answer["computes"], *([f"{answer['operations']} operations"] if answer["operations"] else [])],
+            "product" if answer["product"] else "products": shown_products.choice(answer),
             "hints": _hints(answer),
             "operands": _operands(answer),
             "registers of a thread": _registers(answer),
             "C++": _cplusplus(answer["cplusplus"], answer["operation"]),
             "formulas": _formulas(answer),
+            "in tensor memory": shown_products.places(answer),
             "CuTe and Triton": _notations(answer),
             "metadata": _metadata(answer),
             "requirements": _requirements(answer),
@@ -69,6 +71,7 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
             "throughput": _throughput(answer),
             "evidence": _evidence(answer),
             f"errata of {answer['family']}": _errata(answer),
+            "more": shown_products.questions(instruction, answer),
         }
     )
 
@@ -272,15 +275,15 @@ def _evidence(answer: Answer) -> list[str]:
         lines.append("not executed: no recorded run on a chip has it")
     lines += [f"the same layouts in CuTe: {atom}" for atom in proof["peers"]]
     lines += [f"other layouts in CuTe: {atom}" for atom in proof["differing"]]
-    lines += [line for layout in proof["tensor_layouts"] for line in _tensor_layout(layout)]
+    lines += [line for layout in proof["layouts"] for line in _compared(layout)]
     if not proof["assembled"]:
         lines.append("not assembled: no recorded answer of an assembler accepts it")
     return lines + [f"outdated: a fact has changed since the answer of {witness}" for witness in proof["stale"]]
 
 
-def _tensor_layout(said: Answer) -> list[str]:
-    """Which definitions of other projects lay operands in tensor memory out in the same way, and which do not."""
-    subject = f"{', '.join(said['operands'])} in tensor memory ({said['name']})"
+def _compared(said: Answer) -> list[str]:
+    """Which definitions of other projects lay operands out in the same way, and which do not."""
+    subject = f"{', '.join(said['operands'])} in {said['space']} ({said['name']})"
     agreeing = ", ".join(f"{count} definition{'s' * (count > 1)} of {peer}" for peer, count in said["agreeing"].items())
     lines = [f"{subject}: the same layout in {agreeing}" if agreeing else f"{subject}: not compared with another project"]
     lines += [f"{subject}: another layout in {definition}" for definition in said["differing"]]

@@ -1,0 +1,70 @@
+"""The products that an opcode of ``tcgen05.mma`` may have, as the rules that it can meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from ptxmma.catalog import product_rules, resolution
+from ptxmma.catalog.instruction_facts import Instruction
+from ptxmma.model import Condition, Facts, ProductDepth, ProductLimit, ProductScale, ProductShape, ProductTypes
+
+_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductShape, ProductLimit, ProductScale)
+
+
+def in_words(instruction: Instruction) -> list[str]:
+    """What the instruction descriptor may choose, a line for each rule; empty where the opcode states its shape.
+
+    A product is legal if a line of each kind allows it: ``"D f32, A e4m3 or e5m2, B e4m3"``, ``"M 128 with N 8, 16, … 256"``.
+    """
+    rules = instruction.database.spec.tensor_products
+    if rules is None or instruction.operation != resolution.OPERATION:
+        return []
+    facts = [instruction.variant.facts]
+    lines = [f"D {_either(row.dtype)}, A {_either(row.atype)}, B {_either(row.btype)}{_where(row.of)}" for row in met(rules.types, facts)]
+    lines += [f"K {row.k}{_on(row.targets)}{_where(row.of)}" for row in met(rules.depths, facts)]
+    lines += [f"M {_either(row.m)} with N {product_rules.ranges(row.n)}{_where(row.of)}" for row in met(rules.shapes, facts)]
+    lines += [f"N {product_rules.ranges(row.n)} alone{_where(row.of)}" for row in met(rules.limits, facts)]
+    kept = "kept elements" if instruction.sparse else "elements"
+    return lines + [
+        f"scale factors {_either(row.stype)}, one for {row.block} {kept} along K{_on(row.targets)}{_where(row.of)}"
+        for row in met(rules.scales, facts)
+    ]
+
+
+def _either(values: Sequence[object]) -> str:
+    return " or ".join(map(str, values))
+
+
+def _on(targets: Sequence[str]) -> str:
+    return f" on {_either(targets)}" if targets else ""
+
+
+def _where(conditions: Sequence[Condition]) -> str:
+    texts = [" and ".join(f"{name} is {_either(values)}" for name, values in part.items()) for part in conditions]
+    return f" where {'; or '.join(texts)}" if all(texts) and texts else ""
+
+
+def met(rules: Sequence[_Rule], opcodes: Sequence[Facts]) -> list[_Rule]:
+    """The rules that can hold for an opcode; of their conditions only what tells the opcodes apart."""
+    met = []
+    for rule in rules:
+        if alternatives := [part for part in rule.of if any(_may_hold(part, facts) for facts in opcodes)]:
+            parts = [_narrowed(part, opcodes) for part in alternatives]
+            met.append(msgspec.structs.replace(rule, of=tuple(parts) if all(parts) else ()))
+    return met
+
+
+def _narrowed(part: Condition, opcodes: Sequence[Facts]) -> Condition:
+    """A condition without the values that no opcode has, and without what every opcode meets."""
+    narrowed = {
+        name: tuple(value for value in values if any(facts.get(name, value) == value for facts in opcodes)) for name, values in part.items()
+    }
+    return {name: values for name, values in narrowed.items() if not all(facts.get(name) in values for facts in opcodes)}
+
+
+def _may_hold(part: Condition, facts: Facts) -> bool:
+    """Whether what an opcode states lets a condition hold; what it does not state may be anything."""
+    return all(facts.get(name, values[0]) in values for name, values in part.items())
