@@ -93,6 +93,24 @@ def test_the_machine_code_of_a_tile(nvcc: str, example: str, target: str, expect
     assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0
 
 
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
+@pytest.mark.parametrize("target", ["100a", "103a"])
+def test_the_machine_code_of_a_tcgen05_kernel(nvcc: str, target: str, tmp_path: Path) -> None:
+    """A stage has four steps along k, and four chunks of 64 columns leave tensor memory; nothing is spilled."""
+    built = tmp_path / "gemm.cubin"
+    arch = ["-gencode", f"arch=compute_{target},code=sm_{target}"]
+    said = _compile(nvcc, _EXAMPLES / "gemm_sm100.cu", built, "-cubin", "-Xptxas=-v", *arch)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
+    code = subprocess.run(["cuobjdump", "-sass", str(built)], capture_output=True, text=True, check=True).stdout
+    counted = _counted(code)
+    expected = {"UTCHMMA": 4, "LDTM": 4, "UTCBAR": 2, "UTMALDG": 2, "UTMASTG": 4, "LDL": 0, "STL": 0}
+    assert {instruction: counted[instruction] for instruction in expected} == expected
+    assert code.count("LDTM.x64 ") == 4
+    assert code.count("STS.128 ") == 4 * 64 // 8
+    assert counted["UTCATOMSWS"] > 0  # the allocation
+
+
 def _code(built: Path, kernel: str, *options: str) -> dict[str, str]:
     """The machine code of each kernel of this name, by its template arguments."""
     code = subprocess.run(["cuobjdump", "-sass", *options, str(built)], capture_output=True, text=True, check=True).stdout

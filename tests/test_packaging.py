@@ -195,7 +195,7 @@ def test_pkg_config_finds_the_headers(installed: Path, tmp_path: Path) -> None:
 
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("nvcc")
-@pytest.mark.parametrize("page", ["gemm_sm90", "sparse_gemm_sm90", "attention_sm90", "gemm_sm80"])
+@pytest.mark.parametrize("page", ["gemm_sm90", "sparse_gemm_sm90", "attention_sm90", "gemm_sm80", "gemm_sm100"])
 def test_the_line_that_a_page_gives_compiles_its_example(root: Path, installed: Path, page: str, tmp_path: Path) -> None:
     """With the headers of the installed wheel and the example's own files, away from the checkout; and without a warning."""
     text = (root / f"docs/{page}.rst").read_text(encoding="utf-8")

@@ -83,17 +83,17 @@ __device__ __forceinline__ void multiply(Shared& shared, ptxmma::tensor_address 
 }
 
 // Rounds a thread's row of D to bf16 and lays it out for TMA.
-__device__ __forceinline__ void round(unsigned char* tile, ptxmma::tensor_address d, int thread) {
+__device__ __forceinline__ void write(unsigned char* tile, ptxmma::tensor_address d, int thread) {
 #pragma unroll
   for (uint32_t first = 0; first < COLUMNS; first += Part::columns) {
     Part::type sums;
     Part::load(sums, d, thread, first);
 #pragma unroll
-    for (uint32_t i = 0; i < Part::elements; i += 8) {  // 16 bytes
-      static_assert(Part::col(0, 8) == Part::col(0, 0) + 8 && Part::row(0, 8) == Part::row(0, 0), "the elements of a thread are neighbours");
-      __nv_bfloat162 pairs[4];
+    for (uint32_t i = 0; i < Part::elements; i += 8) {  // 8 neighbours are 16 bytes
+      alignas(16) __nv_bfloat162 pairs[4];
       for (int j = 0; j < 4; ++j) pairs[j] = __floats2bfloat162_rn(sums[i + 2 * j], sums[i + 2 * j + 1]);
-      *reinterpret_cast<uint4*>(tile + D::offset(Part::row(thread, i), Part::col(thread, i, first))) = reinterpret_cast<uint4&>(pairs);
+      const uint32_t row = Part::row(thread, i), column = Part::col(thread, i, first);
+      *reinterpret_cast<uint4*>(tile + D::offset(row, column)) = reinterpret_cast<const uint4&>(pairs);
     }
   }
 }
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(THREADS, 1) kernel(
   __syncwarp();
   wait(&shared.done, 0);
   ptxmma::tcgen05_fence_after_thread_sync();
-  round(shared.d, sums, thread);
+  write(shared.d, sums, thread);
 
   ptx::fence_proxy_async(ptx::space_shared);  // TMA sees what the threads wrote
   ptxmma::tcgen05_fence_before_thread_sync();
