@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import async_protocol, check, flow
-from ptxmma.ptx.blocks import Outline
 from ptxmma.ptx.opcodes import Opcodes
+from ptxmma.ptx.outline import Outline
 from ptxmma.ptx.statements import functions
 
 _D = "{%f0, %f1, %f2, %f3}"
@@ -149,6 +149,29 @@ def test_nested_loops_and_tables_of_branches() -> None:
     table = ["$T: .branchtargets $A, $B;", "brx.idx %r1, $T;", "$A:", "{}", "bra.uni $END;", "$B:", _WAIT, "$END:", _READ]
     assert reported(_FENCE, _MMA, _COMMIT, *(line.replace("{}", "") for line in table)) == []
     assert reported(_FENCE, _MMA, _COMMIT, *(line.replace("{}", _READ) for line in table[:-1])) == [(_WAIT_MISSING, _READ)]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_branch_over_statements_is_a_predicate_on_them(nested: bool) -> None:
+    """What they touch counts, what they write does not."""
+
+    def skipped(*body: str) -> list[str]:
+        inner = ["@%p2 bra B;", *body, "B:"] if nested else body
+        return ["@%p1 bra A;", *inner, "A:"]
+
+    assert reported(_FENCE, _MMA, _COMMIT, *skipped(_READ), _WAIT) == [(_WAIT_MISSING, _READ)]
+    assert reported(_FENCE, *skipped(_WRITE), _MMA, _COMMIT, _WAIT) == []
+    assert reported(_FENCE, *skipped("ret;"), _WRITE, _MMA, _COMMIT, _WAIT) == [(_FENCE_MISSING, _MMA)]
+    assert reported(_FENCE, *skipped("bra C;"), _WRITE, "C:", _MMA, _COMMIT, _WAIT) == []
+    assert reported(_FENCE, _MMA, _COMMIT, "C:", *skipped(), "@%p3 bra C;", _READ, _WAIT) == [(_WAIT_MISSING, _READ)]
+
+
+def test_a_branch_over_a_branch_repeats_a_loop() -> None:
+    repeated = ["$L:", _MMA, "{}", "@%p1 bra DONE;", "bra $L;", "DONE:", _COMMIT, _WAIT]
+    assert reported(_FENCE, *(line.replace("{}", "") for line in repeated)) == []
+    assert reported(_FENCE, *(line.replace("{}", _FENCE) for line in repeated)) == []
+    late = [_FENCE, "$L:", _READ, _MMA, _COMMIT, "@%p1 bra DONE;", "bra $L;", "DONE:", _WAIT]
+    assert reported(*late) == [(_WAIT_MISSING, _READ)]
 
 
 def test_labels_of_blocks() -> None:

@@ -20,10 +20,10 @@ from ptxmma.check.remarks import Remark, finding_of
 from ptxmma.check.tensor_descriptors import TensorDescriptors
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.ptx import inline_assembly
-from ptxmma.ptx.blocks import Outline
 from ptxmma.ptx.known_bits import RegisterBits
 from ptxmma.ptx.languages import as_utf8, language_named, language_of_text
 from ptxmma.ptx.opcodes import Opcodes
+from ptxmma.ptx.outline import Outline
 from ptxmma.ptx.statements import Function, Module, Token, functions
 
 #: Bytes that are read at a time.

@@ -18,8 +18,8 @@ from ptxmma.ptx.literals import integer
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog
-    from ptxmma.ptx.blocks import Outline
     from ptxmma.ptx.flow_events import Issue
+    from ptxmma.ptx.outline import Outline
     from ptxmma.ptx.statements import Function
 
 

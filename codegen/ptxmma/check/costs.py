@@ -15,8 +15,8 @@ from ptxmma.ptx.statements import Token
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.check.async_protocol import Protocol
-    from ptxmma.ptx.blocks import Outline
     from ptxmma.ptx.flow_events import Issue
+    from ptxmma.ptx.outline import Outline
 
 #: An arrival that orders all memory of the cluster: ptxas 12.9 and 13.5 make MEMBAR.ALL.GPU and ERRBAR of it, and neither without it.
 _RELEASE = re.compile(rb"mbarrier\.arrive(?:\.expect_tx)?\.release\.cluster\b")

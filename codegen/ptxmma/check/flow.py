@@ -9,7 +9,8 @@ Only what is wrong on a definite path is reported:
 - Where branches meet, a fact holds if it holds on every branch.
 - A loop is examined twice, once as entered and once as repeated; both must be sound.
 - A branch around a loop does not count where it meets branches that went through the loop: loops are meant to be entered.
-- An instruction under a predicate may or may not have executed: it causes no finding later, but a wait or a fence counts.
+- An instruction under a predicate may or may not have executed: it causes no finding later, but a wait or a fence counts.  So may
+  statements over which a branch leads.
 - ``mov`` from a register, whole or in parts, is a new name and not an access: what was written before a fence stays so under another
   name.  Compilers write many, and assemblers give both names the same register.
 - A function that is called may fence and wait, so nothing is known after a call, nor at the start of a function that is not a kernel.
@@ -28,8 +29,9 @@ from ptxmma.check.branch_graph import Graph
 from ptxmma.check.findings import Severity
 from ptxmma.check.register_state import Access, Operation, State, on_both, on_either, rename
 from ptxmma.ptx.block_scopes import plain
-from ptxmma.ptx.blocks import NotFollowedError, Outline, starts
+from ptxmma.ptx.blocks import NotFollowedError, blocks
 from ptxmma.ptx.flow_events import Event, Stretch
+from ptxmma.ptx.outline import Outline, starts
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -83,9 +85,9 @@ class _Walk:
 
     def __init__(self, function: Function, outline: Outline, rules: Protocol) -> None:
         self._function, self._outline, self._rules = function, outline, rules
-        self._blocks = blocks = outline.blocks()
+        self._blocks = blocks(outline)
         self._reported: dict[int, Hazard] = {}
-        self._opcodes = {event.offset: event.opcode for events, _ in blocks for event in events if isinstance(event, Event)}
+        self._opcodes = {event.offset: event.opcode for events, _ in self._blocks for event in events if isinstance(event, Event)}
 
     def hazards(self) -> list[Hazard]:
         """All hazards of the function.

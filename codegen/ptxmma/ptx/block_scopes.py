@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from ptxmma.ptx.opcodes import BEFORE
 
 #: An opening brace, but not that of a list.
-_OPENS = re.compile(rb"\{(?!\s*[^\s{};:][^{};:]*\})")
-#: A closing brace; most lists end otherwise.
-_CLOSES = re.compile(rb"\}(?<=[\s;{}:]\})")
+_OPENS = re.compile(rb"\{(?!%[\w$%]+\s*[,}]|\s*[^\s{};:][^{};:]*\})")
+#: A closing brace behind the end of a statement; many blanks may be between them, but before most braces is one at most.
+_CLOSES = re.compile(rb"\}(?:(?<=[;{}:]\})|(?<=[;{}:]\s\})|(?<=\s\s\})())")
+_CLOSING = b"}"[0]
 _DECLARATION = re.compile(rb"\.reg\b(?:\s*\.\w+(?:\s+\d+)?)*([^;]*)")
 _DECLARED = re.compile(rb"([\w$%]+)(?:<(\d+)>)?")
 #: Registers that an inner scope may declare; of more, it is not followed.
@@ -38,9 +39,9 @@ class BlockScopes:
         self.parents = [-1]
         self._places, self._scopes = [start], [0]  # scopes from places on
         now = 0
-        closes = {match.start() for match in _CLOSES.finditer(text, start) if _ends_statement(text, match.start())}
-        for place in sorted([*closes, *(match.start() for match in _OPENS.finditer(text, start))]):
-            if place in closes:
+        closes = [match for match in _CLOSES.finditer(text, start) if match[1] is None or _ends_statement(text, match.start())]
+        for place in sorted([match.start() for each in (closes, _OPENS.finditer(text, start)) for match in each]):
+            if text[place] == _CLOSING:
                 now = self.parents[now]
                 if now < 0:
                     self.stop = place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ _INSTRUCTION = re.compile(rb"\s*(@!?\s*" + NAME + rb"\s+)?([a-z][\w.:]*)\s*")
 OPERAND = re.compile(rb"\{[^{}]*\}|[^,{}]+")
 #: Blanks for everything between words.
 _SEPARATED = bytes(byte if chr(byte).isalnum() or byte in b"_$%" or byte >= 0x80 else 0x20 for byte in range(256))
-_LOCATED = re.compile(rb"(?:\s+|\.(?:loc|file)\b[^\n]*)*")
+_LOCATED = re.compile(rb"(?:\s+|\.(?:loc|file)\b[^\n]*|" + NAME + rb"\s*:(?!:))*")
 _COPIED = rb"(\{[^{}]*\}|[\w$%]+)"
 _COPY = re.compile(_COPIED + rb"\s*,\s*" + _COPIED + rb"\s*")
 _COPIES = re.compile(rb"mov\.(?<![\w$%]mov\.)[a-z]\d+\s+" + _COPY.pattern).findall
@@ -69,12 +70,13 @@ class Stretch:
         text: of the function.
         start, stop: its place.
         scopes: of the function.
+        skipped: starts and ends, ascending, of statements of the function that a branch may skip.
     """
 
     kind = "stretch"
 
-    def __init__(self, text: bytes, start: int, stop: int, scopes: BlockScopes) -> None:
-        self._text, self._start, self._stop, self._scopes = text, start, stop, scopes
+    def __init__(self, text: bytes, start: int, stop: int, scopes: BlockScopes, skipped: Sequence[tuple[int, int]]) -> None:
+        self._text, self._start, self._stop, self._scopes, self._skipped = text, start, stop, scopes, skipped
         self.leads = False
 
     @functools.cached_property
@@ -104,7 +106,8 @@ class Stretch:
 
     def _access(self, operands: bytes, start: int, scope: int, match: re.Match[bytes], followed: set[bytes]) -> Iterator[Event]:
         names = functools.partial(self._scopes.names, scope)
-        offset, predicated = start + match.end(), match[1] is not None
+        offset = start + match.end()
+        predicated = match[1] is not None or self._may_be_skipped(offset)
         copy = _COPY.fullmatch(operands) if match[2].startswith(b"mov.") else None
         sources = _registers(copy[2]) if copy else []
         if copy and not followed.isdisjoint(sources):
@@ -113,6 +116,10 @@ class Stretch:
             first = OPERAND.match(operands)
             written = names(words_of(first[0])) if first and not operands.startswith(b"[") else []
             yield Event("access", offset + words[0].start(), predicated, match[2], written, names([word[0] for word in words]))
+
+    def _may_be_skipped(self, place: int) -> bool:
+        before = bisect.bisect(self._skipped, (place,))
+        return before > 0 and place < self._skipped[before - 1][1]
 
 
 def joined(text: bytes, names: set[bytes]) -> set[bytes]:

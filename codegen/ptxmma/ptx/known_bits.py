@@ -24,14 +24,14 @@ _COMPUTED = [
         rb"or\.b",
         rb"and\.b",
         rb"add\.[us]",
-        rb"shl\.b",
-        rb"shr\.[bu]",
+        rb"sh(?:l\.b|r\.[bu])",
         rb"bfi\.b",
         rb"selp\.[bsu]",
         rb"cvt\.u\d\d\.u",
     )
 ]
 _WORDS = re.compile(rb"[\w$%]+")
+_LIST = b"{"[0]
 _OPCODE = re.compile(rb"((?:mov|or|and|add|shl|bfi|selp)(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u))\.[bus](16|32|64)")
 _Doubt = TypeVar("_Doubt")
 #: Instructions between a register and the constants that it is made of: of more, nothing is known.
@@ -99,7 +99,7 @@ class KnownBits:
         self._writes: dict[bytes, list[tuple[bytes, bytes, bytes]]] = {}
         for write in itertools.chain.from_iterable(each.findall(text) for each in (_COMPUTED if guess else [_WRITES])):
             target = write[1]
-            for name in (target,) if target.isalnum() or target[1:].isalnum() else _WORDS.findall(target):
+            for name in _WORDS.findall(target) if target[0] == _LIST or b"|" in target else (target,):
                 if name in self._writes:
                     self._writes[name].append(write)
                 else:

@@ -102,6 +102,8 @@ def elements(operand: Token) -> list[Token]:
 
 
 def _list(text: bytes, registers: Scopes) -> Value:
+    if alike := registers.alike(text):
+        return alike
     known = registers.known
     parts = [*map(bytes.strip, text[1:-1].split(b","))]
     kinds = tuple(map(known.__getitem__, parts))

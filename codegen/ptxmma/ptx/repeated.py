@@ -16,8 +16,8 @@ _Verdict = TypeVar("_Verdict")
 
 #: Numbers of equal length look the same.
 _ZEROS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
-_REGISTER = re.compile(rb"(?<![\w$%.])(%[A-Za-z]+)([0-9]+)(?![\w$%.])")
-_DIGITS = re.compile(rb"[0-9]+")
+#: The number of a register, behind its stem, or a constant.
+_NUMBER = re.compile(rb"(?<![\w$%.])(%[A-Za-z]+)([0-9]+)(?![\w$%.])|[0-9]+")
 #: Bytes of the longest statement that is remembered.
 _LONGEST = 1 << 12
 #: Different statements of a function that are remembered at a time.
@@ -74,16 +74,21 @@ class Repeated(Generic[_Verdict]):
             return
         opcode, _, operands = self._text[statement.start : statement.end].partition(b" ")
         limited: dict[bytes, list[slice]] = {}
-        counts = {stem: self._registers.numbered(stem) for stem in {stem for stem, _ in _REGISTER.findall(operands)}}
-        for match in _REGISTER.finditer(operands):
-            count = counts[match[1]]
+        counts: dict[bytes, int] = {}  # of registers, by their stems
+        places: list[slice] = []
+        for match in _NUMBER.finditer(operands):
+            stem, number = match.groups()
+            if stem is None:
+                places.append(slice(*match.span()))
+                continue
+            count = counts.get(stem)
+            if count is None:
+                count = counts[stem] = self._registers.numbered(stem)
             if not count:
                 return
-            if 10 ** len(match[2]) > count:
-                limited.setdefault(b"%0*d" % (len(match[2]), count), []).append(slice(*match.span(2)))
-        numbers = [_Numbers(_parts_at(places), limit) for limit, places in limited.items()]
-        others = _REGISTER.sub(lambda register: b" " * len(register[0]), operands)
-        places = [slice(*match.span()) for match in _DIGITS.finditer(others)]
+            if 10 ** len(number) > count:
+                limited.setdefault(b"%0*d" % (len(number), count), []).append(slice(*match.span(2)))
+        numbers = [_Numbers(_parts_at(spans), limit) for limit, spans in limited.items()]
         constants_of = _parts_at(places) if places else None
         key = (self._registers.visible, opcode, operands.translate(_ZEROS))
         alike = self._known.setdefault(key, _Alike(numbers, constants_of, {}))

@@ -15,17 +15,17 @@ from ptxmma.ptx.variables import Variable
 _Declared = TypeVar("_Declared")
 
 _REG = re.compile(rb"\.reg\b\s*((?:\.align\s+\d+\s*)?(?:\.\w+\s*)+)([^;(){}.]*)")
+#: A declaration, unless the block that has it ends soon, as most blocks of assembly do: nothing of it is visible behind it.
+_VISIBLE = re.compile(rb"\.reg\b(?!(?:[^{}]{0,200}\{[^{};]*\}){0,4}[^{}]{0,200}\})")
 _NAME = re.compile(rb"([\w$%]+)\s*(?:<\s*(\w+)\s*>)?")
 _SELECTED = re.compile(rb"([\w$%]+)\.([xyzwrgba])\Z")
+_STEM = re.compile(rb"\{\s*(%[A-Za-z]+)[0-9]")
 _VECTOR = re.compile(r"v([248])\.(\w+)")
 #: Names that are remembered at a time.
 _MOST_KNOWN = 1 << 16
 #: Names that open blocks declare one by one, among which numbered ones are looked for.
 _MOST_NAMES = 64
 _DIGITS = b"0123456789"
-#: Blanks between a brace and the declaration that follows it, and bytes of a block, that are looked at to pass over it.
-_BLANKS = 16
-_LONGEST = 1 << 12
 #: Numbers for what is declared.
 _numbers = itertools.count(1)
 #: Digits at the end of a name that can be a number of ``%r<100>``.
@@ -143,7 +143,7 @@ class Scopes:
         self._before = before or Opened(0, [_Scope(0)], Variables())
         self._depth, self._scopes = self._before.depth, self._before.scopes
         self._scopes[0].names.update(given or {})
-        self._next = _declaration(text, 0)
+        self._next = 0  # where declarations have not been looked for
         self.known = _Known(self._scopes)
         self._states: dict[tuple[int, bytes, bytes], int] = {}  # numbers for what is visible, by what was before, and what is added
 
@@ -154,24 +154,39 @@ class Scopes:
 
     def at(self, offset: int) -> Scopes:
         """Go on to a place; offsets must not descend."""
-        while self._next < offset:
-            end = self._closed(offset)
-            if not end and (match := _REG.match(self._text, self._next)):
-                self._walk(self._next)
+        while visible := _VISIBLE.search(self._text, self._next, offset):
+            self._next = visible.end()
+            if match := _REG.match(self._text, visible.start()):
+                self._walk(visible.start())
                 self._declare(match)
-                end = match.end()
-            self._next = _declaration(self._text, end or self._next + 1)
+                self._next = match.end()
+        self._next = max(self._next, offset)
         if self._scopes[-1].depth > self._outer:
             self._walk(offset)
         return self
 
     def numbered(self, stem: bytes) -> int:
         """How many registers ``%r0``, ``%r1``, ... of a stem one declaration has; 0 where another one also has such names."""
+        return self._numbered(stem)[0]
+
+    def alike(self, operand: bytes) -> tuple[str, ...]:
+        """The types of the registers in a list if one declaration has them all, ``{%f7, %f8}``; otherwise empty."""
+        first = _STEM.match(operand)
+        if first is None:
+            return ()
+        numbers = [*map(bytes.strip, operand[1:-1].replace(first[1], b"").split(b","))]
+        if operand.count(first[1]) != len(numbers) or not all(map(bytes.isdigit, numbers)):
+            return ()
+        count, kind = self._numbered(first[1])
+        return (kind,) * len(numbers) if max(map(int, numbers)) < count else ()
+
+    def _numbered(self, stem: bytes) -> tuple[int, str]:
+        """How many registers of a stem one declaration has, and their type; 0 where another one also has such names."""
         if sum(len(scope.names) for scope in self._scopes) > _MOST_NAMES:
-            return 0
+            return 0, ""
         alike = [name for scope in self._scopes for name in (*scope.names, *scope.numbered) if name.rstrip(_DIGITS) == stem]
-        counts = (scope.numbered[stem][0] for scope in self._scopes if stem in scope.numbered)
-        return next(counts, 0) if alike == [stem] else 0
+        declared = (scope.numbered[stem] for scope in self._scopes if stem in scope.numbered)
+        return next(declared, (0, "")) if alike == [stem] else (0, "")
 
     def opened(self) -> Opened:
         """What is declared and open at the end of the text."""
@@ -200,20 +215,6 @@ class Scopes:
         local.declare(self._text)
         return local
 
-    def _closed(self, offset: int) -> int:
-        """The end of the block that the next declaration begins, if that is before a place: nothing of it is visible there; otherwise 0."""
-        text, place = self._text, self._next
-        if not text[max(0, place - _BLANKS) : place].rstrip().endswith(b"{"):
-            return 0
-        opened, last = 1, min(offset, place + _LONGEST)
-        while opened:
-            end = text.find(b"}", place, last)
-            if end < 0:
-                return 0
-            opened += text.count(b"{", place, end) - 1
-            place = end + 1
-        return place
-
     def _walk(self, offset: int) -> None:
         """Open and close the blocks up to a place."""
         closes, opens = braces(self._text[self._place : offset])
@@ -241,12 +242,6 @@ class Scopes:
         else:
             for name in scope.names:
                 self.known.pop(name, None)
-
-
-def _declaration(text: bytes, place: int) -> int:
-    """Where registers are declared next; the end of the text where that is nowhere."""
-    at = text.find(b".reg", place)
-    return at if at >= 0 else len(text)
 
 
 @functools.lru_cache(maxsize=1 << 8)

@@ -1,0 +1,196 @@
+"""What splits a function, or orders its asynchronous instructions: labels, branches, and these instructions.
+
+Most statements are neither branches nor have to do with asynchronous instructions.  They are not read here.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from ptxmma.ptx.block_scopes import BlockScopes
+from ptxmma.ptx.calls import may_do_anything
+from ptxmma.ptx.flow_events import NAME, OPERAND, Asynchronous, Event, Issue, joined, words_of
+
+_Entry = TypeVar("_Entry")
+_ENDS = (b"ret", b"exit", b"trap")
+_CONTROL = (b"bra", b"brx", b"call", *_ENDS)
+#: What may come between the end of a statement and an opcode, or a colon: scopes, line information, a predicate, or the name of a label.
+_BEFORE = re.compile(rb"[\s{}]*(?:\.(?:loc|file)\b[^\n]*\n[\s{}]*)*(?:(@!?\s*" + NAME + rb"\s+)|(" + NAME + rb")\s*)?")
+_COLON = b":"
+#: The place of a label that is missing.
+MISSING = -1
+_MARKS = (re.compile(rb":(?<!::)(?!:)"), re.compile(rb"\.branchtargets\b"))
+
+
+class Label(NamedTuple):
+    """A label."""
+
+    begin: int
+    stop: int  # behind its colon
+
+
+class Branch(NamedTuple):
+    """A statement that may not go on with the next one."""
+
+    begin: int
+    stop: int
+    labels: Sequence[bytes]  # where it may go on
+    scope: int  # from which they are looked up
+    predicated: bool
+
+
+class Ordered(NamedTuple):
+    """A statement that issues or orders asynchronous instructions."""
+
+    begin: int
+    stop: int
+    event: Event
+
+
+Mark = Label | Branch | Ordered
+
+
+class Outline:
+    """The labels, the branches and the asynchronous instructions of a function.
+
+    Registers that an inner scope declares get names of their own; labels are looked up from the inside outwards.
+
+    Attributes:
+        text: of the function.
+        start: where its body begins.
+        scopes: its scopes.
+        marks: all of these, in order.
+        issues: its asynchronous instructions.
+        labels: each with its place.
+        branches: the label of each, with the place behind it.
+    """
+
+    def __init__(self, text: bytes, opcodes: Asynchronous) -> None:
+        self.text, self._opcodes = text, opcodes
+        self.start = text.find(b"{") + 1 if text.startswith((b".entry", b".func")) else 0
+        self.scopes = BlockScopes(text, self.start)
+        self.marks: list[Mark] = []
+        self.issues: list[Issue] = []
+        self.labels: list[tuple[bytes, int]] = []
+        self.branches: list[tuple[bytes, int]] = []
+        self._labels: dict[tuple[int, bytes], int] = {}
+        self._lists: dict[tuple[int, bytes], list[bytes]] = {}  # what brx.idx chooses from
+        self._registers: dict[bytes, list[bytes]] = {}  # of lists, by their texts
+        self._kinds: dict[bytes, str] = {}  # of opcodes
+        self._roles: dict[bytes, Mapping[int, str]] = {}  # of the operands of asynchronous instructions
+        unread = self.start
+        for start, end in self._places():
+            begin = text.rfind(b";", unread, start) + 1 or unread
+            if begin <= start and (before := _BEFORE.fullmatch(text, begin, start)):
+                self._statement(before, start, end)
+                unread = self.marks[-1].stop if self.marks else unread
+
+    @functools.cached_property
+    def followed(self) -> set[bytes]:
+        """The registers in the lists of asynchronous instructions, and those that copies join to them."""
+        return joined(self.text, {name for names in self._registers.values() for name in names})
+
+    def targets(self, branch: Branch) -> list[int]:
+        """The places of the labels of a branch."""
+        places = (self._looked_up(self._labels, branch.scope, label) for label in branch.labels)
+        return [MISSING if place is None else place for place in places]
+
+    def _places(self) -> list[tuple[int, int]]:
+        """Where there may be labels and instructions that matter: start and end of a colon or an opcode."""
+        words = (*_CONTROL, *self._opcodes.issues, self._opcodes.fence, self._opcodes.commit, self._opcodes.wait)
+        searches = (each.finditer(self.text, self.start, self.scopes.stop) for each in (*_MARKS, *_searches(words)))
+        return sorted(match.span() for match in itertools.chain.from_iterable(searches))
+
+    def _statement(self, before: re.Match[bytes], start: int, end: int) -> None:
+        """Read a label, a list of labels, or an instruction behind what precedes it."""
+        word = self.text[start:end]
+        predicate, label = before.groups()
+        if word == _COLON:
+            if label:
+                place = before.start(2)
+                self.marks.append(Label(place, end))
+                self.labels.append((label, place))
+                self._labels[self.scopes.at(place), label] = place
+        elif label:
+            pass  # an operand
+        elif word.startswith(b"."):
+            if self.labels:
+                label, place = self.labels[-1]
+                self._lists[self.scopes.at(place), label] = words_of(self.text[end : self._end(end)])
+        else:
+            self._instruction(word, start, before.start(1) if predicate else start)
+
+    def _instruction(self, opcode: bytes, start: int, begin: int) -> None:
+        """Read an instruction, which begins with its predicate."""
+        kind = self._kinds.get(opcode)
+        if kind is None:
+            kind = self._kinds[opcode] = self._kind(opcode)
+        end, predicated, scope = self._end(start), begin < start, self.scopes.at(start)
+        operands = self.text[start + len(opcode) : end]
+        if kind == "branch":
+            labels = words_of(operands)[-1:] if opcode.startswith(b"br") else []
+            if opcode.startswith(b"bra"):
+                self.branches += [(label, end) for label in labels]
+            labels = [name for label in labels for name in self._looked_up(self._lists, scope, label) or [label]]
+            self.marks.append(Branch(begin, end + 1, labels, scope, predicated))
+        elif kind == "issue":
+            listed = [text for text in map(bytes.strip, OPERAND.findall(operands)) if text]
+            self.issues.append(Issue(start, opcode, listed))
+            names = self._names(listed, self._roles[opcode], scope)
+            self.marks.append(Ordered(begin, end + 1, Event(kind, start, predicated, opcode, *names)))
+        elif kind != "call" or may_do_anything(operands):
+            number = operands.strip()
+            pending = int(number) if kind == "wait" and number.isdigit() else 0
+            self.marks.append(Ordered(begin, end + 1, Event(kind, start, predicated, opcode, pending=pending)))
+
+    def _end(self, place: int) -> int:
+        """Where a statement ends."""
+        end = self.text.find(b";", place)
+        return end if end >= 0 else len(self.text)
+
+    def _kind(self, opcode: bytes) -> str:
+        """What an instruction is: "branch", or the kind of an event."""
+        name = opcode.partition(b".")[0]
+        for issued, roles in self._opcodes.issues.items():
+            if starts(opcode, issued):
+                self._roles[opcode] = roles
+                return "issue"
+        if name in _ENDS or name in (b"bra", b"brx"):
+            return "branch"
+        known = {"fence": self._opcodes.fence, "commit": self._opcodes.commit, "wait": self._opcodes.wait, "call": b"call"}
+        return next((kind for kind, start in known.items() if starts(opcode, start)), "access")
+
+    def _names(self, operands: Iterable[bytes], roles: Mapping[int, str], scope: int) -> tuple[Sequence[bytes], Sequence[bytes]]:
+        """The accumulators and the other registers in the lists of an asynchronous instruction."""
+        names: dict[str, Sequence[bytes]] = {"accumulator": (), "fragment": ()}
+        for place, operand in enumerate(operands):
+            if operand.startswith(b"{"):
+                words = self._registers.get(operand)
+                if words is None:
+                    words = self._registers[operand] = words_of(operand)
+                if role := roles.get(place):
+                    names[role] = self.scopes.names(scope, words)
+        return names["accumulator"], names["fragment"]
+
+    def _looked_up(self, table: Mapping[tuple[int, bytes], _Entry], scope: int, label: bytes) -> _Entry | None:
+        while scope >= 0 and (scope, label) not in table:
+            scope = self.scopes.parents[scope]
+        return table.get((scope, label))
+
+
+@functools.lru_cache(maxsize=1 << 3)
+def _searches(words: tuple[bytes, ...]) -> list[re.Pattern[bytes]]:
+    """Searches for opcodes that begin with one of some words, one for those that begin alike: then it is fast."""
+    alike: dict[bytes, list[bytes]] = {}
+    for word in words:
+        alike.setdefault(word[:2], []).append(re.escape(word))
+    return [re.compile(rb"(?:" + b"|".join(each) + rb")(?![\w:$%])[\w.:]*") for each in alike.values()]
+
+
+def starts(opcode: bytes, start: bytes) -> bool:
+    """Whether an opcode is another one, with more modifiers or without."""
+    return opcode == start or opcode.startswith(start + b".")
