@@ -35,9 +35,6 @@ def describe(instruction: Instruction) -> dict[str, Any]:
         "family": instruction.family,
         "documented": instruction.documented,
         "source": variant.form.source,
-        "product": dict(variant.chosen),
-        "legal_products": [] if variant.chosen else legal_products.in_words(instruction),
-        "instruction_descriptor": _descriptor(instruction),
         "shape": list(instruction.shape) if instruction.shape else None,
         "scope": variant.instruction.scope,
         "operation": instruction.operation,
@@ -46,6 +43,9 @@ def describe(instruction: Instruction) -> dict[str, Any]:
         "syntax": variant.instruction.syntax,
         "qualifiers": {name: value for name, value in instruction.qualifiers.items() if value},
         "hints": _hints(instruction),
+        "product": dict(variant.chosen),
+        "legal_products": [] if variant.chosen else legal_products.in_words(instruction),
+        "instruction_descriptor": _descriptor(instruction),
         "operations": _operations(instruction),
         "forms": [{"name": form.name, "operands": form.syntax, "registers": _registers(form)} for form in instruction.forms],
         "operands": [_operand(operand) for operand in _operands(instruction)],
@@ -212,15 +212,12 @@ def _compared_layouts(instruction: Instruction) -> list[dict[str, Any]]:
     for operand in () if instruction.evidence.peers else _operands(instruction):
         if operand.layout is not None and summary.of_layout(operand.layout.name) != LayoutEvidence():
             users.setdefault(operand.layout.name, ([], "registers"))[0].append(operand.name)
-    return [
-        {
-            "name": name,
-            "operands": operands,
-            "space": space,
-            **{of: msgspec.to_builtins(getattr(summary.of_layout(name), of)) for of in ("agreeing", "differing", "stale")},
-        }
-        for name, (operands, space) in users.items()
-    ]
+    compared = []
+    for name, (operands, space) in users.items():
+        proof = summary.of_layout(name)
+        said = {"agreeing": proof.agreeing, "differing": list(proof.differing), "stale": list(proof.stale)}
+        compared.append({"name": name, "operands": operands, "space": space, **said})
+    return compared
 
 
 def _descriptor(instruction: Instruction) -> dict[str, Any] | None:
