@@ -14,6 +14,7 @@ _LOAD, _WAIT = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r0];", "tcgen05.w
 _COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%rd0];"
 _POLL = "mbarrier.try_wait.parity.b64 %p1, [%rd0], 0;"
 _FENCE = "tcgen05.fence::after_thread_sync;"
+_F16 = "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"
 
 
 def rules(*lines: str, target: str = "sm_100a") -> list[str]:
@@ -55,7 +56,7 @@ def test_a_load_that_nothing_follows_needs_no_wait() -> None:
         (copy, "warning", "tcgen05.cp of line 7 may change the cells before they are read"),
         (_F16, "warning", "tcgen05.mma of line 7 may change the cells before they are read"),
     ):
-        (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{_LOAD}\n{later}\nret;\n}}\n")
+        (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{_LOAD}\n{later}\n{_COMMIT}\n{_POLL}\nret;\n}}\n")
         assert (finding.rule, finding.severity) == ("unwaited-tensor-load", severity)
         assert finding.message == f"the kernel has no tcgen05.wait::ld: {reason} (PTX ISA 9.7.16.6.2.1.2)"
 
@@ -63,13 +64,13 @@ def test_a_load_that_nothing_follows_needs_no_wait() -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        ("st.shared.b32 [%r3], %r4;", "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"),
+        (_F16,),
         (_COMMIT,),
         ("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r2};",),
     ],
 )
 def test_other_steps_are_not_missed(lines: tuple[str, ...]) -> None:
-    """Neither the proxy fence, nor the commit, nor waits for it or for stores: docs/check.rst says so."""
+    """Neither the commit of a product that nothing loads, nor waits for it or for stores: docs/check.rst says so."""
     assert not rules(*lines)
 
 
@@ -80,16 +81,48 @@ def test_only_a_load_behind_a_wait_for_a_commit_needs_the_fence() -> None:
     assert not rules(_COMMIT, _LOAD, _WAIT, _POLL)
 
 
+def test_a_product_that_is_loaded_is_committed_and_waited_for() -> None:
+    said = "the product of line 6 may still write what it reads"
+    for lines, message in (
+        ((_F16, _LOAD, _WAIT), f"the kernel has no tcgen05.commit: {said} (PTX ISA 9.7.16.6.2.1.1)"),
+        ((_F16, _POLL, _LOAD, _WAIT), f"the kernel has no tcgen05.commit: {said} (PTX ISA 9.7.16.6.2.1.1)"),
+        (
+            (_F16, _COMMIT, _LOAD, _WAIT),
+            f"the kernel waits for no mbarrier: {said}, until that of tcgen05.commit completes (PTX ISA 9.7.16.6.2.1.1)",
+        ),
+    ):
+        (finding,) = check(_HEAD.format("9.4", "sm_100a") + "\n".join(lines) + "\nret;\n}\n")
+        assert (finding.rule, finding.severity, finding.message) == ("untracked-product", "warning", message)
+    assert not rules(_F16, _COMMIT, _POLL, _FENCE, _LOAD, _WAIT)
+    assert not rules(_F16, _LOAD, _WAIT, "call.uni wait;")
+    assert not rules(_F16)  # nothing reads it here
+
+
+def test_operands_in_shared_memory_need_the_fence_between_proxies() -> None:
+    store, barrier = "st.shared.b32 [%r3], %r4;", "bar.sync 0;"
+    copy = "tcgen05.cp.cta_group::1.128x256b [%r0], %rd0;"
+    bulk = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd3], 128, [%r4];"
+    for reader in (_F16, copy):
+        (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{store}\n{barrier}\n{reader}\nret;\n}}\n")
+        assert (finding.rule, finding.line, finding.message[-33:]) == ("missing-proxy-fence", 8, "is undefined (PTX ISA 9.7.16.6.5)")
+        assert not rules(store, "fence.proxy.async.shared::cta;", barrier, reader)
+        assert not rules(bulk, store, barrier, reader)
+        assert not rules(reader, store)
+
+
 def test_groups_are_those_of_one_kernel() -> None:
     pair = _COMMIT.replace("cta_group::1", "cta_group::2")
-    (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{_COMMIT}\n{pair}\n{pair}\nret;\n}}\n")
-    assert (finding.rule, finding.severity, finding.line) == ("mixed-cta-groups", "error", 7)
+    for follow in (True, False):  # assemblers refuse it
+        (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{_COMMIT}\n{pair}\n{pair}\nret;\n}}\n", follow=follow)
+        assert (finding.rule, finding.severity, finding.line) == ("mixed-cta-groups", "error", 7)
+        assert finding.message.startswith("its .cta_group::2, and that of 1 more, differ from .cta_group::1 of line 6: all")
+    (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{_COMMIT}\n{pair}\nret;\n}}\n")
+    assert finding.message.startswith("its .cta_group::2 differs from .cta_group::1 of line 6: all")
     assert not rules(_COMMIT, _COMMIT)
     first, second = (_HEAD.format("9.4", "sm_100a") + line + "\nret;\n}\n" for line in (_COMMIT, pair))
     assert not check(first + second[second.index(".visible") :].replace("kernel", "other")).findings
 
 
-_F16 = "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"
 _NVF4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X [%r0], %rd0, %rd1, %r1, [%r2], [%r3], %p0;"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r0, %r1, %r2, %r3}, %rd0, %rd1, 1, 1, 1, 0, 0;"
 

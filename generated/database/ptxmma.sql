@@ -7393,13 +7393,14 @@ INSERT INTO steps VALUES
 (7,1,6,'use','use','','Now the registers of the completed groups may be read and written.','9.7.15.7.3'),
 (8,2,0,'allocate','allocate','tcgen05.alloc','One warp, or with .cta_group::2 a warp of each thread block of the pair, allocates columns of tensor memory.','9.7.16.7.1'),
 (9,2,1,'relinquish','relinquish','tcgen05.relinquish_alloc_permit','After its last allocation a thread block may let others allocate.','9.7.16.7.1'),
-(10,2,2,'issue','issue','','One thread issues products, copies and shifts; a warp issues loads and stores. They run asynchronously.','9.7.16.5'),
-(11,2,3,'commit','commit','tcgen05.commit','The thread that issued products, copies and shifts makes an mbarrier track them.','9.7.16.6.2.1.1'),
-(12,2,4,'wait-loads','wait for loads','tcgen05.wait::ld','The warp that issued loads waits for them.','9.7.16.6.2.1.2'),
-(13,2,5,'wait-stores','wait for stores','tcgen05.wait::st','The warp that issued stores waits for them.','9.7.16.6.2.1.2'),
-(14,2,6,'fence-before','fence before the barrier','tcgen05.fence::before_thread_sync','Where another thread goes on, the first thread fences before the barrier that both execute.','9.7.16.6.3'),
-(15,2,7,'fence-after','fence after the barrier','tcgen05.fence::after_thread_sync','The second thread fences after it.','9.7.16.6.3'),
-(16,2,8,'free','free','tcgen05.dealloc','All allocations are freed before the kernel exits.','9.7.16.7.1');
+(10,2,2,'fence-memory','fence memory','fence.proxy.async','Make writes to shared memory by ordinary stores visible to products and copies, in every thread that wrote.','9.7.16.6.5'),
+(11,2,3,'issue','issue','','One thread issues products, copies and shifts; a warp issues loads and stores. They run asynchronously.','9.7.16.5'),
+(12,2,4,'commit','commit','tcgen05.commit','The thread that issued products, copies and shifts makes an mbarrier track them.','9.7.16.6.2.1.1'),
+(13,2,5,'wait-loads','wait for loads','tcgen05.wait::ld','The warp that issued loads waits for them.','9.7.16.6.2.1.2'),
+(14,2,6,'wait-stores','wait for stores','tcgen05.wait::st','The warp that issued stores waits for them.','9.7.16.6.2.1.2'),
+(15,2,7,'fence-before','fence before the barrier','tcgen05.fence::before_thread_sync','Where another thread goes on, the first thread fences before the barrier that both execute.','9.7.16.6.3'),
+(16,2,8,'fence-after','fence after the barrier','tcgen05.fence::after_thread_sync','The second thread fences after it.','9.7.16.6.3'),
+(17,2,9,'free','free','tcgen05.dealloc','All allocations are freed before the kernel exits.','9.7.16.7.1');
 
 INSERT INTO orderings VALUES
 (1,1,0,'anything','first wgmma.mma_async of a warpgroup','wgmma.fence','every warp of the warpgroup','Before its first operation a warpgroup fences its registers.','9.7.15.7.1'),

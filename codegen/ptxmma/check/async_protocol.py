@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 #: The steps of a protocol that order registers, by the roles that the spec gives them.
 _FENCE, _COMMIT, _WAIT = "fence-registers", "commit", "wait"
-#: The step that orders shared memory.
-_MEMORY = "fence-memory"
 
 
 class Protocol(NamedTuple):
@@ -24,16 +22,13 @@ class Protocol(NamedTuple):
     Attributes:
         opcodes: how the instructions start.
         shape: the shape of an instruction, by its opcode: ``b"m64n8k16"``; ``b"unknown"`` for an opcode that is not an instruction.
-        memory_fence: the instruction that orders shared memory between the proxies; ``""`` without one.
-        fence_source, wait_source, memory_source: sections of the PTX ISA.
+        fence_source, wait_source: sections of the PTX ISA.
     """
 
     opcodes: Asynchronous
     shape: Callable[[bytes], bytes]
     fence_source: str
     wait_source: str
-    memory_fence: str
-    memory_source: str
 
 
 def protocol(catalog: Catalog) -> Protocol | None:
@@ -58,6 +53,4 @@ def protocol(catalog: Catalog) -> Protocol | None:
         instruction = catalog.meaning(opcode.decode(errors="replace"))
         return instruction.variant.shape.encode() if instruction is not None else b"unknown"
 
-    memory = steps.get(_MEMORY)
-    ordering = (memory.instruction, memory.source) if memory is not None else ("", "")
-    return Protocol(opcodes, shape, fence.source, wait.source, *ordering)
+    return Protocol(opcodes, shape, fence.source, wait.source)

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.check import asm_operands, async_protocol, costs, flow, proxies
+from ptxmma.check import asm_operands, async_protocol, costs, flow
 from ptxmma.check.constant_descriptors import ConstantDescriptors
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.instruction_judge import Judge, Tally
+from ptxmma.check.proxies import Proxies
 from ptxmma.check.remarks import Remark, finding_of
 from ptxmma.check.tensor_descriptors import TensorDescriptors
 from ptxmma.check.tensor_kernels import TensorKernels
@@ -69,8 +70,10 @@ class Checker:
         self._judge = Judge(entries)
         self._descriptors = ConstantDescriptors(entries)
         self._tensor_descriptors = TensorDescriptors(entries)
-        self._protocol = async_protocol.protocol(entries) if follow else None
-        self._tensors = TensorKernels(entries) if follow else None
+        self._protocol = async_protocol.protocol(entries)
+        self._tensors = TensorKernels(entries)
+        self._proxies = Proxies(entries)
+        self._follow = follow
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
 
     def check(self, text: str | bytes, file: str = "<text>") -> Findings:
@@ -136,9 +139,11 @@ class Checker:
         version = function.module.version if self._ptx is None else self._ptx
         tally = Tally(notes=self._notes)
         self._judge.of_function(function, target, version, tally)
-        if tally.instructions and self._protocol is not None and function.whole:
-            tally.add(self._of_flow(function, tally.opcodes, self._protocol))
-        if tally.instructions and self._tensors is not None and function.whole:
+        if tally.instructions and function.whole:
+            tally.add(self._tensors.mixed_groups(function, tally.opcodes))
+        if tally.instructions and function.whole and self._follow:
+            if self._protocol is not None:
+                tally.add(self._of_flow(function, tally.opcodes, self._protocol))
             bits = RegisterBits(function.text)
             tally.add(self._tensors.of_kernel(function, tally.opcodes, bits))
             tally.add(self._tensor_descriptors.of_function(function, tally.opcodes, bits, target))
@@ -157,9 +162,8 @@ class Checker:
                 text = "the module is compiled for debugging, where the compiler adds copies of its own: fences and waits are not checked"
                 yield Remark(first, "note", "debug-build", text), first.text
             return
-        asynchronous = any(opcode.startswith((*protocol.opcodes.issues,)) for opcode in opcodes)
-        yield from proxies.of_kernel(function, protocol, asynchronous=asynchronous)
-        if not asynchronous:
+        yield from self._proxies.of_kernel(function, opcodes)
+        if not any(opcode.startswith((*protocol.opcodes.issues,)) for opcode in opcodes):
             return
         outline = Outline(function.text, protocol.opcodes)
         for hazard in flow.hazards(function, outline, protocol):

@@ -3,7 +3,7 @@
 Addresses are not followed.  A kernel is reported only if it has no such fence at all, calls nothing that may have one, and if what the
 async proxy reads can come from ordinary stores only:
 
-- by an asynchronous instruction: no bulk copy brings data into shared memory;
+- by an instruction with a matrix descriptor: no bulk copy brings data into shared memory;
 - by a bulk copy out of shared memory: the kernel computes with matrices, so that it stores results.
 """
 
@@ -17,11 +17,13 @@ from ptxmma.ptx.calls import calls_others
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Set
 
-    from ptxmma.check.async_protocol import Protocol
+    from ptxmma.catalog.instructions import Catalog
     from ptxmma.ptx.statements import Function
 
+#: The step of a protocol that orders shared memory, and the operands that say which of it an instruction reads.
+_FENCE, _DESCRIPTORS = "fence-memory", ("descriptor", "shared-descriptor")
 #: Writes to shared memory through the generic proxy; cp.async without .bulk is one (PTX ISA 9.7.9.25).
 #: Each pattern begins with letters, and looks behind them for what may precede: so a search is ten times as fast.
 _STORES = (
@@ -29,38 +31,54 @@ _STORES = (
     re.compile(rb"cp\.async\.c(?<![\w$%.]cp\.async\.c)[ag]\.shared\b"),
 )
 _BULK_IN = re.compile(rb"cp\.async\.bulk(?<![\w$%.]cp\.async\.bulk)(?:\.\w+)*\.shared::")
+_OPCODE = re.compile(rb"[\w.:]+")
 _BULK_OUT = re.compile(rb"cp(?<![\w$%.]cp)(?:\.reduce)?\.async\.bulk(?:\.\w+)*\.global\.shared::[\w.:]*")
 
 
-def of_kernel(function: Function, protocol: Protocol, *, asynchronous: bool) -> Iterator[tuple[Remark, bytes]]:
-    """The remark that a kernel has no fence between the proxies, with the opcode that it is about.
+class Proxies:
+    """Judges kernels by the protocols that have a fence between the proxies; of a spec without one, it passes all."""
 
-    Args:
-        function: the kernel.
-        protocol: of its asynchronous instructions.
-        asynchronous: whether it has such instructions.
-    """
-    text, fence = function.text, protocol.memory_fence
-    if not text.startswith(b".entry") or not fence or not (asynchronous or b".async.bulk" in text):
-        return  # nothing reads through the async proxy
-    if fence.encode() in text:
-        return
-    stores = [match for match in (each.search(text) for each in _STORES) if match]
-    if not stores or calls_others(text):
-        return
-    stored = min(stores, key=lambda match: match.start())
-    out = _BULK_OUT.search(text, stored.end())
-    issues = (text.find(opcode + b".", stored.end()) for opcode in protocol.opcodes.issues)
-    issue = min((place for place in issues if place >= 0), default=-1)
-    if issue >= 0 and not _BULK_IN.search(text):
-        opcode = re.compile(rb"[\w.:]+").match(text, issue)
-        assert opcode  # it begins there
-        reader = Token(opcode[0], issue)
-    elif out is not None:
-        reader = Token(out[0], out.start())
-    else:
-        return
-    line = function.position(stored.start())[0]
-    message = f"it reads shared memory to which ordinary stores such as that of line {line} wrote, and the kernel has no {fence}"
-    message += f": behaviour is undefined (PTX ISA {protocol.memory_source})"
-    yield Remark(reader, "warning", "missing-proxy-fence", message), reader.text
+    def __init__(self, catalog: Catalog) -> None:
+        spec = catalog.database.spec
+        steps = [(entry.families, step) for entry in spec.protocols for step in entry.steps if step.role == _FENCE]
+        #: The fence that orders what an instruction reads, by how its opcode begins.
+        self._fences = {
+            (entry.opcode or entry.name).encode(): step
+            for families, step in steps
+            for entry in spec.instructions
+            if entry.family in families and any(kind.kind in _DESCRIPTORS for kind in entry.operand_kinds.values())
+        }
+
+    def of_kernel(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
+        """The remark that a kernel has no fence between the proxies, with the opcode that it is about.
+
+        Args:
+            function: the kernel.
+            opcodes: of its matrix instructions.
+        """
+        text = function.text
+        readers = [start for start in self._fences if any(opcode.startswith(start) for opcode in opcodes)]
+        if not text.startswith(b".entry") or not self._fences or not (readers or b".async.bulk" in text):
+            return  # nothing reads through the async proxy
+        step = self._fences[readers[0]] if readers else next(iter(self._fences.values()))
+        if step.instruction.encode() in text:
+            return
+        stores = [match for match in (each.search(text) for each in _STORES) if match]
+        if not stores or calls_others(text):
+            return
+        stored = min(stores, key=lambda match: match.start())
+        out = _BULK_OUT.search(text, stored.end())
+        issues = (text.find(opcode + b".", stored.end()) for opcode in readers)
+        issue = min((place for place in issues if place >= 0), default=-1)
+        if issue >= 0 and not _BULK_IN.search(text):
+            opcode = _OPCODE.match(text, issue)
+            assert opcode  # it begins there
+            reader = Token(opcode[0], issue)
+        elif out is not None:
+            reader = Token(out[0], out.start())
+        else:
+            return
+        line = function.position(stored.start())[0]
+        message = f"it reads shared memory to which ordinary stores such as that of line {line} wrote, and the kernel has no "
+        message += f"{step.instruction}: behaviour is undefined (PTX ISA {step.source})"
+        yield Remark(reader, "warning", "missing-proxy-fence", message), reader.text

@@ -12,6 +12,7 @@ _MMA = "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"
 _COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];"
 _POLL = "poll:\nmbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra poll;"
 _AFTER = "tcgen05.fence::after_thread_sync;"
+_STORE = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r2};"
 _LOAD, _WAIT = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r0];", "tcgen05.wait::ld.sync.aligned;"
 
 
@@ -39,8 +40,8 @@ RULES: Mapping[str, Rule] = {
     ),
     "missing-thread-fence": Rule(
         "A kernel that waits for an mbarrier of tcgen05.commit fences before it loads the result.",
-        "tcgen05.ld is asynchronous: without the fence nothing orders it after the wait. Some libraries leave the fence out, and chips may "
-        "forgive it; the manual does not.",
+        "tcgen05.ld is asynchronous: without the fence nothing orders it after the wait (PTX ISA 9.7.16.6.4.2). Some libraries leave the "
+        "fence out, and chips may forgive it; the manual does not.",
         "Write tcgen05.fence::after_thread_sync behind the wait.",
         _kernel(_MMA, _COMMIT, _POLL, _LOAD, _WAIT),
         _kernel(_MMA, _COMMIT, _POLL, _AFTER, _LOAD, _WAIT),
@@ -68,14 +69,22 @@ RULES: Mapping[str, Rule] = {
         _kernel(_ALLOC),
         _kernel(_ALLOC, "ld.shared.b32 %r0, [slot];", _FREE),
     ),
+    "untracked-product": Rule(
+        "A kernel that loads the result of a tcgen05 product commits the product and waits for the mbarrier.",
+        "tcgen05.mma is asynchronous, and only an mbarrier of tcgen05.commit says that it is complete. A load that does not wait may read "
+        "what was in tensor memory before.",
+        "Write tcgen05.commit behind the products, and wait for the phase of its mbarrier before the first load.",
+        _kernel(_MMA, _LOAD, _WAIT),
+        _kernel(_MMA, _COMMIT, _POLL, _AFTER, _LOAD, _WAIT),
+    ),
     "unwaited-tensor-load": Rule(
         "A kernel waits for its loads from tensor memory.",
-        "tcgen05.ld is asynchronous. Reading a loaded register waits for that register alone, though the manual does not promise "
-        "it. A tcgen05 product, copy, shift or store behind the load may change the cells before the load has read them. If one follows "
-        "in the text of the kernel, the finding is a warning, otherwise a note. st.global and other uses of the registers, and "
+        "tcgen05.ld is asynchronous. An instruction that reads a loaded register waits for that register, and orders nothing else (PTX ISA "
+        "9.7.16.6.4.5). A tcgen05 product, copy, shift or store behind the load may change the cells before the load has read them. If one "
+        "follows in the text of the kernel, the finding is a warning, otherwise a note. st.global and other uses of the registers, and "
         "tcgen05.dealloc, make no difference.",
         "Write tcgen05.wait::ld.sync.aligned behind the last load, before the registers are used.",
-        _kernel(_LOAD, _MMA),
-        _kernel(_LOAD, _WAIT, _MMA),
+        _kernel(_LOAD, _STORE),
+        _kernel(_LOAD, _WAIT, _STORE),
     ),
 }

@@ -6,10 +6,10 @@ it.
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING
 
+from ptxmma.catalog.resolution import OPERATION
 from ptxmma.check import tensor_allocations
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.ptx.calls import calls_others
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _BARRIER_WAIT = re.compile(rb"mbarrier\.(?<![\w$%.]mbarrier\.)(?:try|test)_wait\b")
 #: The steps of the protocol of tensor memory, by the roles that the spec gives them.
+#: Values that contradict each other.
+_DIFFERENT = 2
 _ALLOCATE, _FREE, _COMMIT, _FENCE, _WAIT = "allocate", "free", "commit", "fence-after", "wait-loads"
 
 
@@ -34,7 +36,6 @@ class TensorKernels:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._meaning = functools.lru_cache(maxsize=1 << 8)(lambda opcode: catalog.meaning(spelling_of(opcode)))
         protocols = (entry for entry in catalog.database.spec.protocols if _ALLOCATE in {step.role for step in entry.steps})
         self._protocol: Protocol | None = next(protocols, None)
         self._steps = {step.role: step for step in self._protocol.steps} if self._protocol else {}
@@ -42,9 +43,16 @@ class TensorKernels:
         entries = [entry for entry in catalog.database.spec.instructions if entry.family in families]
         self._opcodes = tuple((entry.opcode or entry.name).encode() for entry in entries)
         self._loads = tuple((entry.opcode or entry.name).encode() for entry in entries if entry.operation == "tensor-load")
+        self._products = tuple((entry.opcode or entry.name).encode() for entry in entries if entry.operation == OPERATION)
         issued = ((entry.opcode or entry.name).encode() for entry in entries if entry.asynchronous)
         #: Instructions that may write tensor memory.
         self._others = tuple(opcode for opcode in issued if not opcode.startswith(self._loads))
+
+    def _statements(self, function: Function, opcodes: Set[bytes]) -> list[Statement]:
+        """The instructions of the protocol in a kernel; none of another function."""
+        if not function.text.startswith(b".entry") or not any(opcode.startswith(self._opcodes) for opcode in opcodes):
+            return []
+        return [each for each in function.statements() if each.opcode.startswith(self._opcodes)]
 
     def of_kernel(self, function: Function, opcodes: Set[bytes], bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on a kernel, each with the opcode that it is about.
@@ -54,12 +62,8 @@ class TensorKernels:
             opcodes: of its matrix instructions.
             bits: of its registers.
         """
-        text = function.text
-        if self._protocol is None or not text.startswith(b".entry") or not any(opcode.startswith(self._opcodes) for opcode in opcodes):
-            return
-        statements = [each for each in function.statements() if each.opcode.startswith(self._opcodes)]
-        yield from self._groups(self._protocol, function, statements)
-        if calls_others(text):
+        text, statements = function.text, self._statements(function, opcodes)
+        if not statements or calls_others(text):
             return
         allocated = self._first(self._opcode(_ALLOCATE), statements)
         yield from self._lacking(_FREE, allocated, text, "tensor-memory-kept", "it must free every allocation before it exits")
@@ -78,6 +82,15 @@ class TensorKernels:
             reason = f"{by} of line {line} may change the cells before they are read"
         yield from self._lacking(_WAIT, loaded, text, "unwaited-tensor-load", reason, severity="warning" if later else "note")
         committed, wait = self._first(self._opcode(_COMMIT), statements), _BARRIER_WAIT.search(text)
+        product = self._first(self._products, statements)
+        if product is not None and loaded is not None and (committed is None or wait is None):
+            line = function.position(product.start)[0]
+            reason = f"the product of line {line} may still write what it reads"
+            yield from self._lacking(_COMMIT, loaded, text, "untracked-product", reason)
+            if committed is not None:
+                step = self._steps[_COMMIT]
+                message = f"the kernel waits for no mbarrier: {reason}, until that of {step.instruction} completes (PTX ISA {step.source})"
+                yield Remark(Token(loaded.opcode, loaded.start), "warning", "untracked-product", message), loaded.opcode
         if committed is not None and wait is not None:
             result = self._first(self._loads, [each for each in statements if each.start > wait.start()])
             reason = "it loads a result after it has waited for an mbarrier, and the load may come first"
@@ -99,17 +112,26 @@ class TensorKernels:
             message = f"the kernel has no {step.instruction}: {reason} (PTX ISA {step.source})"
             yield Remark(Token(because.opcode, because.start), severity, rule, message), because.opcode
 
-    def _groups(self, protocol: Protocol, function: Function, statements: list[Statement]) -> Iterator[tuple[Remark, bytes]]:
-        """The first instruction with another value of a qualifier that all instructions of a kernel share."""
-        for same in protocol.same:
-            first: tuple[str, int] | None = None
-            for each in statements:
-                instruction = self._meaning(each.opcode)
-                value = instruction.qualifiers.get(same.qualifier, "") if instruction is not None else ""
-                if first is None and value:
-                    first = value, each.start
-                elif first is not None and value and value != first[0]:
-                    other = f".{first[0]} of line {function.position(first[1])[0]}"
-                    message = f"its .{value} differs from {other}: all instructions of a kernel have the same (PTX ISA {same.source})"
-                    yield Remark(Token(each.opcode, each.start), "error", "mixed-cta-groups", message), each.opcode
-                    break
+    def mixed_groups(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
+        """The first instruction with another value of a qualifier that all instructions of a kernel share.
+
+        Args:
+            function: the kernel.
+            opcodes: of its matrix instructions.
+        """
+        for same in self._protocol.same if self._protocol is not None else ():
+            values = {opcode: self._value(opcode, same.qualifier) for opcode in opcodes if opcode.startswith(self._opcodes)}
+            if len({*filter(None, values.values())}) < _DIFFERENT:
+                continue
+            grouped = [(each, values[each.opcode]) for each in self._statements(function, opcodes) if values[each.opcode]]
+            others = [(each, value) for each, value in grouped if value != grouped[0][1]]
+            for each, value in others[:1]:
+                other = f".{grouped[0][1]} of line {function.position(grouped[0][0].start)[0]}"
+                differs = f", and that of {len(others) - 1} more, differ" if len(others) > 1 else " differs"
+                message = f"its .{value}{differs} from {other}: all instructions of a kernel have the same (PTX ISA {same.source})"
+                yield Remark(Token(each.opcode, each.start), "error", "mixed-cta-groups", message), each.opcode
+
+    def _value(self, opcode: bytes, qualifier: str) -> str:
+        """The value of a qualifier in an opcode; empty without one."""
+        instruction = self._catalog.meaning(spelling_of(opcode))
+        return instruction.qualifiers.get(qualifier, "") if instruction is not None else ""

@@ -8,6 +8,7 @@
 
 #include "cuda/config.cuh"
 #include "tcgen05_management.cuh"
+#include "cuda/ordering.cuh"
 
 namespace ptxmma {
 

@@ -17,6 +17,7 @@
 #include "cuda/config.cuh"
 #include "tcgen05_ld_spcompress.h"
 #include "tcgen05_management.cuh"
+#include "cuda/ordering.cuh"
 #include "cuda/register_lists.cuh"
 
 namespace ptxmma {

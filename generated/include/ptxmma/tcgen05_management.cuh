@@ -26,15 +26,17 @@
 // 1. allocate: One warp, or with .cta_group::2 a warp of each thread block of the pair, allocates
 // columns of tensor memory.
 // 2. relinquish: After its last allocation a thread block may let others allocate.
-// 3. issue: One thread issues products, copies and shifts; a warp issues loads and stores. They run
+// 3. fence memory: Make writes to shared memory by ordinary stores visible to products and copies, in
+// every thread that wrote.
+// 4. issue: One thread issues products, copies and shifts; a warp issues loads and stores. They run
 // asynchronously.
-// 4. commit: The thread that issued products, copies and shifts makes an mbarrier track them.
-// 5. wait for loads: The warp that issued loads waits for them.
-// 6. wait for stores: The warp that issued stores waits for them.
-// 7. fence before the barrier: Where another thread goes on, the first thread fences before the
+// 5. commit: The thread that issued products, copies and shifts makes an mbarrier track them.
+// 6. wait for loads: The warp that issued loads waits for them.
+// 7. wait for stores: The warp that issued stores waits for them.
+// 8. fence before the barrier: Where another thread goes on, the first thread fences before the
 // barrier that both execute.
-// 8. fence after the barrier: The second thread fences after it.
-// 9. free: All allocations are freed before the kernel exits.
+// 9. fence after the barrier: The second thread fences after it.
+// 10. free: All allocations are freed before the kernel exits.
 // Products of one shape that share their accumulator execute in the order of issue.
 // A product executes after the copies and shifts that were issued before it.
 // This copy executes after the shifts that were issued before it.
@@ -50,6 +52,7 @@
 #pragma once
 
 #include "cuda/config.cuh"
+#include "cuda/ordering.cuh"
 
 namespace ptxmma {
 

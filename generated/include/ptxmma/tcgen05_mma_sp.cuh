@@ -18,6 +18,7 @@
 
 #include "cuda/config.cuh"
 #include "tcgen05_management.cuh"
+#include "cuda/ordering.cuh"
 #include "cuda/hints.cuh"
 
 namespace ptxmma {

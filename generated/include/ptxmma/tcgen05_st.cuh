@@ -14,6 +14,7 @@
 #include "cuda/config.cuh"
 #include "tcgen05_st.h"
 #include "tcgen05_management.cuh"
+#include "cuda/ordering.cuh"
 #include "cuda/register_lists.cuh"
 
 namespace ptxmma {

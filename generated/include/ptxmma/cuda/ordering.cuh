@@ -26,6 +26,32 @@
 // group.
 // Ordinary stores are made visible to the async proxy, through which operations read.
 // Completion, once observed, includes a fence between the generic and the async proxy.
+// 1. allocate: One warp, or with .cta_group::2 a warp of each thread block of the pair, allocates
+// columns of tensor memory.
+// 2. relinquish: After its last allocation a thread block may let others allocate.
+// 3. fence memory: Make writes to shared memory by ordinary stores visible to products and copies, in
+// every thread that wrote.
+// 4. issue: One thread issues products, copies and shifts; a warp issues loads and stores. They run
+// asynchronously.
+// 5. commit: The thread that issued products, copies and shifts makes an mbarrier track them.
+// 6. wait for loads: The warp that issued loads waits for them.
+// 7. wait for stores: The warp that issued stores waits for them.
+// 8. fence before the barrier: Where another thread goes on, the first thread fences before the
+// barrier that both execute.
+// 9. fence after the barrier: The second thread fences after it.
+// 10. free: All allocations are freed before the kernel exits.
+// Products of one shape that share their accumulator execute in the order of issue.
+// A product executes after the copies and shifts that were issued before it.
+// This copy executes after the shifts that were issued before it.
+// A shift executes after the products that were issued before it.
+// A true dependence through a register is respected. It orders no other access to memory.
+// A barrier of the cluster, or another synchronisation, comes between them.
+// The mbarrier completes its phase after the operations that the commit tracks.
+// The load is complete after the wait: its cells may be written, or freed.
+// Stored cells are complete after the wait.
+// The operation comes before the barrier. tcgen05.commit does the same for what it tracks.
+// The operation comes after the barrier.
+// Both read shared memory through the async proxy.
 #pragma once
 
 #include "config.cuh"

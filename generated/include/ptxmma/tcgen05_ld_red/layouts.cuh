@@ -6,6 +6,7 @@
 #include "../cuda/config.cuh"
 #include "../tcgen05_ld_red.h"
 #include "../tcgen05_management.cuh"
+#include "../cuda/ordering.cuh"
 
 namespace ptxmma {
 namespace layout {
