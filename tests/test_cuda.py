@@ -23,6 +23,7 @@ from ptxmma.model import Version
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _MMA_SP = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
+_MMA_NAME, _WGMMA_NAME = "mma_m16n8k16_f32_f16_f16_f32", "wgmma_m64n64k16_f32_bf16_bf16"
 _LD = "tcgen05.ld.sync.aligned.16x64b.x1.b32"
 _F64 = "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rz"
 _SM_90A = ["-gencode", "arch=compute_90a,code=sm_90a"]
@@ -113,18 +114,20 @@ def test_headers_of_one_family_are_split_by_the_types_of_the_multiplicands(inclu
     assert "wgmma_m64n64k16_f32_f16_f16(" in (include / "ptxmma/wgmma/f16_f16.cuh").read_text()
 
 
-def test_a_comment_gives_the_canonical_instruction_and_what_it_requires(catalog: Catalog, include: Path) -> None:
-    text = "".join(path.read_text() for path in sorted((include / "ptxmma").rglob("*.cuh")))
-    named = set(re.findall(r"// (\S+?)[ ;]", text))
-    assert not [instruction for instruction in catalog.all() if instruction.canonical not in named]
-    assert f"// {_MMA} d, a, b, c;  PTX ISA 7.0, sm_80 or newer\n" in text
-    assert ";  PTX ISA 8.0, sm_90a\n" in text
+def test_a_header_shows_each_instruction_whole_below_what_it_requires(catalog: Catalog, include: Path) -> None:
+    headers = {path: path.read_text() for path in sorted((include / "ptxmma").rglob("*.cuh"))}
+    shown_whole = set(re.findall(r'[" ]([a-z][\w.:]+)(?:" PTXMMA_HINT|[ ;])', "".join(headers.values())))
+    assert not [instruction for instruction in catalog.all() if instruction.canonical not in shown_whole]
+    text = headers[include / "ptxmma/mma/f16_f16.cuh"]
+    below = text[: text.index(f'"{_MMA} {{')].rpartition("#ifndef ")[0].splitlines()[-1]
+    assert below == "// PTX ISA 7.0, sm_80 or newer"
+    assert "// d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b\n" in headers[include / "ptxmma/wgmma/bf16_bf16.cuh"]
 
 
 def test_specialisations_with_equal_members_share_them(include: Path) -> None:
     """A header states each set of extents and fragments once: what it states is what every compiler reads."""
     text = (include / "ptxmma/wmma/f16.cuh").read_text()
-    stated = re.findall(r"^struct \w+<.*> \{\n((?:  (?:static constexpr|using) .*\n|\n)+)", text, re.MULTILINE)
+    stated = re.findall(r"^struct \w+<.*> : detail::front \{\n((?:  (?:static constexpr|using) .*\n)+)", text, re.MULTILINE)
     assert len(stated) == len(set(stated)) == 9  # A, B and the accumulator, of three shapes
     assert "struct wmma_load_a_row<shape<16, 16, 16>, f16, global> : wmma_load_a_row<shape<16, 16, 16>, f16> {\n" in text
 
@@ -170,6 +173,38 @@ def test_a_wrapper_called_on_the_host_does_not_compile(catalog: Catalog, include
     done = subprocess.run([cxx, "-fsyntax-only", f"-I{include}", str(tmp_path / "host.cpp")], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "ptxmma: this function is device code: compile it with nvcc" in done.stderr
+
+
+def test_nvccs_pass_for_the_host_reads_names_only(include: Path, cxx: str, tmp_path: Path) -> None:
+    """It emits no device code; bodies and signatures cost it more than all the rest."""
+    (tmp_path / "all.cpp").write_text("#include <ptxmma/ptxmma.cuh>\n")
+    command = [cxx, "-E", "-P", "-D__CUDACC__", "-D__NVCC__", f"-I{include}", str(tmp_path / "all.cpp")]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "wgmma_m64n64k16_f32_bf16_bf16(detail::any, detail::any, detail::any, detail::any);" in text
+    assert not re.search(r"asm volatile\([^;]*(?:mma|matrix|tcgen05)|\b(?:wgmma|wmma|mma|ldmatrix|tcgen05)_\w+\((?!detail::any|\))", text)
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("spelling", "statements", "words"),
+    [
+        (_MMA, f"uint32_t a[4] = {{}}; float d[4]; ptxmma::{_MMA_NAME}(d, a, {{a[0], a[1]}}, {{1, 2, 3, 4}});", ""),
+        (_MMA, f"uint32_t a[4] = {{}}; float d[3]; ptxmma::{_MMA_NAME}(d, a, {{a[0], a[1]}}, {{1, 2, 3, 4}});", "float (&d)[4]"),
+        (_WGMMA, f"float d[31]; ptxmma::{_WGMMA_NAME}(d, uint64_t(0), uint64_t(0), true);", "float (&d)["),
+        (_WGMMA, "float d[31]; Multiply::call(d, a, a, true);", "float (&d)["),
+        (_WGMMA, "float d[32]; Multiply::call(d, a, a, true, 5);", "ptxmma: the options of this call are negate_a, negate_b"),
+    ],
+)
+def test_a_wrong_argument_is_answered_with_the_signature(
+    compiler: Nvcc, catalog: Catalog, spelling: str, statements: str, words: str, tmp_path: Path
+) -> None:
+    """In a few lines; arguments in braces are right."""
+    multiply = f"matrix_descriptor<PTXMMA_MAJORNESS_K> a = {{}}; using Multiply = {front(catalog.find(_WGMMA))};"
+    before = f"using namespace ptxmma; {multiply if 'Multiply' in statements else ''}"
+    done = compiler.run(kernel(catalog, spelling, f"{before} {statements}"), *_SM_90A, "-c", folder=tmp_path)
+    assert (done.returncode != 0) == bool(words), done.stderr
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) < 16
 
 
 @pytest.mark.nvcc

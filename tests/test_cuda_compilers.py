@@ -147,11 +147,22 @@ def test_clang_compiles(source: str, instruction: str, tmp_path: Path) -> None:
     (tmp_path / "last").mkdir()
     for header in _INCLUDED_BY_CLANG:
         (tmp_path / "last" / header).touch()
-    options = [clang, "-x", "cuda", "--cuda-gpu-arch=sm_90a", "--cuda-device-only", "-S", "-std=c++17", "-Wall", "-Wextra"]
+    options = [
+        clang,
+        "-x",
+        "cuda",
+        "--cuda-gpu-arch=sm_90a",
+        "-S",
+        "-std=c++17",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-unknown-cuda-version",
+    ]
     options += [f"-I{paths.INCLUDE}", "-idirafter", "last", "-o", "output.s"]
-    for name, text in (("empty.cu", ""), ("source.cu", source)):
+    for name, text, side in (("empty.cu", "", "device"), ("source.cu", source, "host"), ("source.cu", source, "device")):
         (tmp_path / name).write_text(text)
-        done = subprocess.run([*options, name], cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run([*options, f"--cuda-{side}-only", name], cwd=tmp_path, capture_output=True, text=True, check=False)
         if done.returncode and name == "empty.cu":
             pytest.skip(f"clang++ does not compile an empty file for sm_90a with this toolkit: {done.stderr.splitlines()[-1]}")
         assert done.returncode == 0, done.stderr

@@ -1041,7 +1041,7 @@ export const database = {
   {"parameter":"uint32_t* @","value":"\"l\"(@)"},
   {"parameter":"uint64_t* @","value":"\"l\"(@)"},
   {"parameter":"uint16_t @","value":"\"h\"(@)"},
-  {"parameter":"bool @","value":"\"r\"(static_cast<int>(@))","text":"@","prologue":".reg .pred @; setp.ne.b32 @, {}, 0; "},
+  {"parameter":"bool @","value":"\"r\"(int{@})","text":"@","prologue":".reg .pred @; setp.ne.b32 @, {}, 0; "},
   {"parameter":"uint32_t (&@)[#]","value":"\"+r\"(@[#])","text":"{{{}}}"},
   {"template":"int @ = 1","value":"\"n\"(@)"},
   {"template":"int @ = 0","value":"\"n\"(@)"},

@@ -22,6 +22,7 @@ ORDERING = "cuda/ordering.cuh"
 NO_HINT = "no_hint"
 
 _LISTED = 16  # registers on a line of a long list
+_AS_MACRO = 8  # registers from which on a list is a macro in a header
 _NOT_A_WORD = re.compile(r"\W", re.ASCII)
 _WORD = re.compile(r"[\w-]+")
 _KEYWORDS = (
@@ -165,7 +166,7 @@ def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool, hints: 
         for operand, part in zip(form.operands, parts, strict=True):
             if (operand.access == "read") == read:
                 count = len(part.values)
-                as_macro = brief and bool(part.array) and count >= _LISTED
+                as_macro = brief and bool(part.array) and count >= _AS_MACRO
                 numbers = f'" PTXMMA_PLACES_{count} "' if as_macro and first == 0 else _numbers(first, count)
                 texts[operand.name] = part.text.format(numbers)
                 prologue += part.prologue.format(numbers)
@@ -177,7 +178,7 @@ def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool, hints: 
     modifiers = "".join(f'" PTXMMA_HINT("%{first + place}") "' for place, _ in enumerate(hints))
     return Body(
         syntax=space + form.syntax,
-        template=", ".join([*(part.template for part in parts if part.template), *named, "class Use = void"]),
+        template=", ".join([*(part.template for part in parts if part.template), *named]),
         parameters=", ".join(part.parameter for part in parts if part.parameter),
         checks=(*(part.check for part in parts if part.check), *(f"PTXMMA_HINT_IS({hint})" for hint in hints)),
         before=f"{{{prologue}" if prologue else "",
@@ -215,8 +216,8 @@ def shown(instruction: Instruction) -> Shown:
                 for operand, part in zip(form.operands, parts, strict=True)
             ]
             made = body(form, parts, memory=instruction.variant.instruction.memory, hints=hint_parameters(instruction))
-            template = made.template.removesuffix("class Use = void").removesuffix(", ")
-            signatures.append(f"{f'template <{template}> ' if template else ''}ptxmma::{instruction.identifier}({made.parameters})")
+            template = f"template <{made.template}> " if made.template else ""
+            signatures.append(f"{template}ptxmma::{instruction.identifier}({made.parameters})")
             statements.append(body(form, fixed, memory=instruction.variant.instruction.memory).statement(instruction.canonical))
     front = ""
     if instruction.variant.shape:

@@ -35,83 +35,58 @@ struct tcgen05_ld_spcompress_32x32b_xN_cdata_b32 {
 
 }  // namespace layout
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// PTX ISA 9.4, sm_107a
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_min_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_min_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.f32.b2 {%0}, {%1, %2}, [%3];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1])
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_min_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_min_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4}, [%5];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3])
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_min_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_min_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, [%9];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7])
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_min_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_min_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_min_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_min_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -120,87 +95,56 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], 
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2}, [%3];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1])
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4}, [%5];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3])
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, [%9];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7])
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_min_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_min_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.abs.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -209,87 +153,56 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_max_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_max_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2 {%0}, {%1, %2}, [%3];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1])
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_max_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_max_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4}, [%5];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3])
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_max_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_max_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, [%9];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7])
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_max_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_max_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_max_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_max_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -298,87 +211,56 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], 
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2}, [%3];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1])
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4}, [%5];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3])
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, [%9];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7])
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_max_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_max_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.abs.f32.b2 mdata, cdata, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr) {
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.abs.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -387,87 +269,56 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -476,87 +327,56 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.NaN.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.NaN.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -565,87 +385,56 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32(uint32_t (&mda
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.abs.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -654,87 +443,56 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mda
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_abs_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_abs_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.abs.NaN.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -743,87 +501,56 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32(uint32_t (
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -832,87 +559,56 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.NaN.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.NaN.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -921,87 +617,56 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32(uint32_t (&mda
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.abs.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.abs.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -1010,87 +675,56 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mda
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
-    : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(cdata[4]), "=f"(cdata[5]), "=f"(cdata[6]),
-      "=f"(cdata[7]), "=f"(redval)
+    : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_abs_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_abs_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
-#else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
-#endif
 
-// tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.abs.NaN.f32.b2 mdata, cdata, redval, [taddr];  PTX ISA 9.4, sm_107a
+// mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
-#if PTXMMA_SM_107A_PTX_9_4
-{
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.abs.NaN.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -1099,20 +733,93 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32(uint32_t (
     : "r"(taddr)
     : "memory");
 }
+
 #else
-PTXMMA_SM_107A_PTX_9_4_ABSENT
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x4_min_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x8_min_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x16_min_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x32_min_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x64_min_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x128_min_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x4_min_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x8_min_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x16_min_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x32_min_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x64_min_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x128_min_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x4_max_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x8_max_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x16_max_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x32_max_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x64_max_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x128_max_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x4_max_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x8_max_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x16_max_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x32_max_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x64_max_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x128_max_abs_f32, 3, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_min_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_min_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_min_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_min_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_min_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_min_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_min_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_min_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_min_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_min_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_min_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_min_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_min_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_min_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_min_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_min_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_min_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_min_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_min_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_min_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_min_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_max_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_max_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_max_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_max_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_max_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_max_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_max_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_max_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_max_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_max_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_max_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_max_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_max_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_max_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_max_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_max_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_max_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_max_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_max_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_max_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_max_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32, 4, class...)
 #endif
 
 template <int columns>
-struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_> {
+struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) {
+    by_n<>(mdata, cdata, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1123,18 +830,20 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_> {
     PTXMMA_N(64, tcgen05_ld_spcompress_32x32b_x64_min_f32)
     PTXMMA_N(128, tcgen05_ld_spcompress_32x32b_x128_min_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_, abs_> {
+struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_, abs_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) {
+    by_n<>(mdata, cdata, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1145,18 +854,20 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_, abs_> {
     PTXMMA_N(64, tcgen05_ld_spcompress_32x32b_x64_min_abs_f32)
     PTXMMA_N(128, tcgen05_ld_spcompress_32x32b_x128_min_abs_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_> {
+struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) {
+    by_n<>(mdata, cdata, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1167,18 +878,20 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_> {
     PTXMMA_N(64, tcgen05_ld_spcompress_32x32b_x64_max_f32)
     PTXMMA_N(128, tcgen05_ld_spcompress_32x32b_x128_max_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_, abs_> {
+struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_, abs_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) {
+    by_n<>(mdata, cdata, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1189,18 +902,20 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_, abs_> {
     PTXMMA_N(64, tcgen05_ld_spcompress_32x32b_x64_max_abs_f32)
     PTXMMA_N(128, tcgen05_ld_spcompress_32x32b_x128_max_abs_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_> {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, redval, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, redval, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+    by_n<>(mdata, cdata, redval, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1211,18 +926,20 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_> {
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_min_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_min_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, nan_> {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, nan_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, redval, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, redval, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+    by_n<>(mdata, cdata, redval, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1233,18 +950,20 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, nan_> {
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_min_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_> {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, redval, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, redval, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+    by_n<>(mdata, cdata, redval, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1255,18 +974,20 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_> {
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_min_abs_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_, nan_> {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_, nan_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, redval, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, redval, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+    by_n<>(mdata, cdata, redval, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1277,18 +998,20 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_, nan_> 
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_min_abs_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_> {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, redval, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, redval, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+    by_n<>(mdata, cdata, redval, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1299,18 +1022,20 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_> {
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_max_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_max_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, nan_> {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, nan_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, redval, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, redval, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+    by_n<>(mdata, cdata, redval, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1321,18 +1046,20 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, nan_> {
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_max_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_> {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, redval, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, redval, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+    by_n<>(mdata, cdata, redval, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1343,18 +1070,20 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_> {
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_max_abs_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_, nan_> {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_, nan_> : detail::front {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-  // mdata, cdata, redval, [taddr]
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr)
-  PTXMMA_CALL(by_n<>(mdata, cdata, redval, taddr);)
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+    by_n<>(mdata, cdata, redval, taddr);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1365,6 +1094,7 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_, nan_> 
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_max_abs_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32)
   )
+#endif
 };
 
 }  // namespace ptxmma

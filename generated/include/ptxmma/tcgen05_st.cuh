@@ -124,91 +124,61 @@ struct tcgen05_st_16x32bx2_xN_r_b16 {
 
 }  // namespace layout
 
-// tcgen05.st.sync.aligned.16x64b.x1.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// PTX ISA 8.6, sm_100f or sm_101f
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x1_b32(uint32_t taddr, const uint32_t (&r)[1])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x1_b32(uint32_t taddr, const uint32_t (&r)[1]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x1.b32 [%0], {%1};" :
     : "r"(taddr), "r"(r[0])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x2.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x2_b32(uint32_t taddr, const uint32_t (&r)[2])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x2_b32(uint32_t taddr, const uint32_t (&r)[2]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x2.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x4.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x4_b32(uint32_t taddr, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x4_b32(uint32_t taddr, const uint32_t (&r)[4]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x4.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x8.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x8_b32(uint32_t taddr, const uint32_t (&r)[8])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x8_b32(uint32_t taddr, const uint32_t (&r)[8]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
+    : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x16.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x16_b32(uint32_t taddr, const uint32_t (&r)[16])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x16_b32(uint32_t taddr, const uint32_t (&r)[16]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x32.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x32_b32(uint32_t taddr, const uint32_t (&r)[32])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x32_b32(uint32_t taddr, const uint32_t (&r)[32]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x64.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b32(uint32_t taddr, const uint32_t (&r)[64])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b32(uint32_t taddr, const uint32_t (&r)[64]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x64.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -216,15 +186,10 @@ PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b32(uint32_t taddr, const uint32_t (&r)[64
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x128.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b32(uint32_t taddr, const uint32_t (&r)[128])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b32(uint32_t taddr, const uint32_t (&r)[128]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x128.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -236,95 +201,59 @@ PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b32(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x1.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x1_b32(uint32_t taddr, const uint32_t (&r)[1])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x1_b32(uint32_t taddr, const uint32_t (&r)[1]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" :
     : "r"(taddr), "r"(r[0])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x2.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x2_b32(uint32_t taddr, const uint32_t (&r)[2])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x2_b32(uint32_t taddr, const uint32_t (&r)[2]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x2.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x4.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x4_b32(uint32_t taddr, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x4_b32(uint32_t taddr, const uint32_t (&r)[4]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x4.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x8.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x8_b32(uint32_t taddr, const uint32_t (&r)[8])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x8_b32(uint32_t taddr, const uint32_t (&r)[8]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
+    : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x16.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x16_b32(uint32_t taddr, const uint32_t (&r)[16])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x16_b32(uint32_t taddr, const uint32_t (&r)[16]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x32.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x32_b32(uint32_t taddr, const uint32_t (&r)[32])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x32_b32(uint32_t taddr, const uint32_t (&r)[32]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x64.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b32(uint32_t taddr, const uint32_t (&r)[64])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b32(uint32_t taddr, const uint32_t (&r)[64]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x64.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -332,15 +261,10 @@ PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b32(uint32_t taddr, const uint32_t (&r)[64
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x128.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b32(uint32_t taddr, const uint32_t (&r)[128])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b32(uint32_t taddr, const uint32_t (&r)[128]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x128.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -352,82 +276,51 @@ PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b32(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x1.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x1_b32(uint32_t taddr, const uint32_t (&r)[2])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x1_b32(uint32_t taddr, const uint32_t (&r)[2]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x1.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x2.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x2_b32(uint32_t taddr, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x2_b32(uint32_t taddr, const uint32_t (&r)[4]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x2.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x4.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x4_b32(uint32_t taddr, const uint32_t (&r)[8])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x4_b32(uint32_t taddr, const uint32_t (&r)[8]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x4.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
+    : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x8.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x8_b32(uint32_t taddr, const uint32_t (&r)[16])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x8_b32(uint32_t taddr, const uint32_t (&r)[16]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x16.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x16_b32(uint32_t taddr, const uint32_t (&r)[32])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x16_b32(uint32_t taddr, const uint32_t (&r)[32]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x32.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b32(uint32_t taddr, const uint32_t (&r)[64])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b32(uint32_t taddr, const uint32_t (&r)[64]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -435,15 +328,10 @@ PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b32(uint32_t taddr, const uint32_t (&r)[6
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x64.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b32(uint32_t taddr, const uint32_t (&r)[128])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b32(uint32_t taddr, const uint32_t (&r)[128]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x64.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -455,69 +343,43 @@ PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b32(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x1.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x1_b32(uint32_t taddr, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x1_b32(uint32_t taddr, const uint32_t (&r)[4]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x1.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x2.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x2_b32(uint32_t taddr, const uint32_t (&r)[8])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x2_b32(uint32_t taddr, const uint32_t (&r)[8]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x2.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
+    : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x4.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x4_b32(uint32_t taddr, const uint32_t (&r)[16])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x4_b32(uint32_t taddr, const uint32_t (&r)[16]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x4.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x8.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x8_b32(uint32_t taddr, const uint32_t (&r)[32])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x8_b32(uint32_t taddr, const uint32_t (&r)[32]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x16.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b32(uint32_t taddr, const uint32_t (&r)[64])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b32(uint32_t taddr, const uint32_t (&r)[64]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -525,15 +387,10 @@ PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b32(uint32_t taddr, const uint32_t (&r)[6
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x32.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b32(uint32_t taddr, const uint32_t (&r)[128])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b32(uint32_t taddr, const uint32_t (&r)[128]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -545,95 +402,59 @@ PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b32(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x1.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x1_b16(uint32_t taddr, const uint32_t (&r)[1])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x1_b16(uint32_t taddr, const uint32_t (&r)[1]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x1.unpack::16b.b32 [%0], {%1};" :
     : "r"(taddr), "r"(r[0])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x2.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x2_b16(uint32_t taddr, const uint32_t (&r)[2])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x2_b16(uint32_t taddr, const uint32_t (&r)[2]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x2.unpack::16b.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x4.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x4_b16(uint32_t taddr, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x4_b16(uint32_t taddr, const uint32_t (&r)[4]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x4.unpack::16b.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x8.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x8_b16(uint32_t taddr, const uint32_t (&r)[8])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x8_b16(uint32_t taddr, const uint32_t (&r)[8]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x8.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
+    : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x16.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x16_b16(uint32_t taddr, const uint32_t (&r)[16])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x16_b16(uint32_t taddr, const uint32_t (&r)[16]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x16.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x32.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x32_b16(uint32_t taddr, const uint32_t (&r)[32])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x32_b16(uint32_t taddr, const uint32_t (&r)[32]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x32.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x64.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b16(uint32_t taddr, const uint32_t (&r)[64])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b16(uint32_t taddr, const uint32_t (&r)[64]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x64.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -641,15 +462,10 @@ PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b16(uint32_t taddr, const uint32_t (&r)[64
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x64b.x128.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b16(uint32_t taddr, const uint32_t (&r)[128])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b16(uint32_t taddr, const uint32_t (&r)[128]) {
   asm volatile("tcgen05.st.sync.aligned.16x64b.x128.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -661,95 +477,59 @@ PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b16(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x1.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x1_b16(uint32_t taddr, const uint32_t (&r)[1])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x1_b16(uint32_t taddr, const uint32_t (&r)[1]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x1.unpack::16b.b32 [%0], {%1};" :
     : "r"(taddr), "r"(r[0])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x2.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x2_b16(uint32_t taddr, const uint32_t (&r)[2])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x2_b16(uint32_t taddr, const uint32_t (&r)[2]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x2.unpack::16b.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x4.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x4_b16(uint32_t taddr, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x4_b16(uint32_t taddr, const uint32_t (&r)[4]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x4.unpack::16b.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x8.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x8_b16(uint32_t taddr, const uint32_t (&r)[8])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x8_b16(uint32_t taddr, const uint32_t (&r)[8]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x8.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
+    : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x16.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x16_b16(uint32_t taddr, const uint32_t (&r)[16])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x16_b16(uint32_t taddr, const uint32_t (&r)[16]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x16.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x32.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x32_b16(uint32_t taddr, const uint32_t (&r)[32])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x32_b16(uint32_t taddr, const uint32_t (&r)[32]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x32.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x64.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b16(uint32_t taddr, const uint32_t (&r)[64])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b16(uint32_t taddr, const uint32_t (&r)[64]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x64.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -757,15 +537,10 @@ PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b16(uint32_t taddr, const uint32_t (&r)[64
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.32x32b.x128.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b16(uint32_t taddr, const uint32_t (&r)[128])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b16(uint32_t taddr, const uint32_t (&r)[128]) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x128.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -777,82 +552,51 @@ PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b16(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x1.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x1_b16(uint32_t taddr, const uint32_t (&r)[2])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x1_b16(uint32_t taddr, const uint32_t (&r)[2]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x1.unpack::16b.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x2.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x2_b16(uint32_t taddr, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x2_b16(uint32_t taddr, const uint32_t (&r)[4]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x2.unpack::16b.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x4.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x4_b16(uint32_t taddr, const uint32_t (&r)[8])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x4_b16(uint32_t taddr, const uint32_t (&r)[8]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x4.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
+    : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x8.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x8_b16(uint32_t taddr, const uint32_t (&r)[16])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x8_b16(uint32_t taddr, const uint32_t (&r)[16]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x8.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x16.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x16_b16(uint32_t taddr, const uint32_t (&r)[32])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x16_b16(uint32_t taddr, const uint32_t (&r)[32]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x16.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x32.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b16(uint32_t taddr, const uint32_t (&r)[64])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b16(uint32_t taddr, const uint32_t (&r)[64]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x32.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -860,15 +604,10 @@ PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b16(uint32_t taddr, const uint32_t (&r)[6
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x128b.x64.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b16(uint32_t taddr, const uint32_t (&r)[128])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b16(uint32_t taddr, const uint32_t (&r)[128]) {
   asm volatile("tcgen05.st.sync.aligned.16x128b.x64.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -880,69 +619,43 @@ PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b16(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x1.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x1_b16(uint32_t taddr, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x1_b16(uint32_t taddr, const uint32_t (&r)[4]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x1.unpack::16b.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x2.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x2_b16(uint32_t taddr, const uint32_t (&r)[8])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x2_b16(uint32_t taddr, const uint32_t (&r)[8]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x2.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
-    : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),
-      "r"(r[7])
+    : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x4.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x4_b16(uint32_t taddr, const uint32_t (&r)[16])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x4_b16(uint32_t taddr, const uint32_t (&r)[16]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x4.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x8.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x8_b16(uint32_t taddr, const uint32_t (&r)[32])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x8_b16(uint32_t taddr, const uint32_t (&r)[32]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x8.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x16.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b16(uint32_t taddr, const uint32_t (&r)[64])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b16(uint32_t taddr, const uint32_t (&r)[64]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x16.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -950,15 +663,10 @@ PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b16(uint32_t taddr, const uint32_t (&r)[6
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x256b.x32.unpack::16b.b32 [taddr], r;  PTX ISA 8.6, sm_100f or sm_101f
+// [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b16(uint32_t taddr, const uint32_t (&r)[128])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b16(uint32_t taddr, const uint32_t (&r)[128]) {
   asm volatile("tcgen05.st.sync.aligned.16x256b.x32.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -970,101 +678,65 @@ PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b16(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x1.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x1_b32(uint32_t taddr, const uint32_t (&r)[1])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x1_b32(uint32_t taddr, const uint32_t (&r)[1]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%0], %1, {%2};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x2.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x2_b32(uint32_t taddr, const uint32_t (&r)[2])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x2_b32(uint32_t taddr, const uint32_t (&r)[2]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x2.b32 [%0], %1, {%2, %3};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0]), "r"(r[1])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x4.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x4_b32(uint32_t taddr, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x4_b32(uint32_t taddr, const uint32_t (&r)[4]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x4.b32 [%0], %1, {%2, %3, %4, %5};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x8.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x8_b32(uint32_t taddr, const uint32_t (&r)[8])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x8_b32(uint32_t taddr, const uint32_t (&r)[8]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x8.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9};" :
-    : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]),
-      "r"(r[6]), "r"(r[7])
+    : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x16.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x16_b32(uint32_t taddr, const uint32_t (&r)[16])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x16_b32(uint32_t taddr, const uint32_t (&r)[16]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x16.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17};" :
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x32.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x32_b32(uint32_t taddr, const uint32_t (&r)[32])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x32_b32(uint32_t taddr, const uint32_t (&r)[32]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x32.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33};" :
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x64.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b32(uint32_t taddr, const uint32_t (&r)[64])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b32(uint32_t taddr, const uint32_t (&r)[64]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x64.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
@@ -1073,15 +745,10 @@ PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b32(uint32_t taddr, const uint32_t (&r)[
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x128.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b32(uint32_t taddr, const uint32_t (&r)[128])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b32(uint32_t taddr, const uint32_t (&r)[128]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x128.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
@@ -1094,101 +761,65 @@ PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b32(uint32_t taddr, const uint32_t (&r)
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x1.unpack::16b.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x1_b16(uint32_t taddr, const uint32_t (&r)[1])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x1_b16(uint32_t taddr, const uint32_t (&r)[1]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x1.unpack::16b.b32 [%0], %1, {%2};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x2.unpack::16b.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x2_b16(uint32_t taddr, const uint32_t (&r)[2])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x2_b16(uint32_t taddr, const uint32_t (&r)[2]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x2.unpack::16b.b32 [%0], %1, {%2, %3};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0]), "r"(r[1])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x4.unpack::16b.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x4_b16(uint32_t taddr, const uint32_t (&r)[4])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x4_b16(uint32_t taddr, const uint32_t (&r)[4]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x4.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x8.unpack::16b.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x8_b16(uint32_t taddr, const uint32_t (&r)[8])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x8_b16(uint32_t taddr, const uint32_t (&r)[8]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x8.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9};" :
-    : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]),
-      "r"(r[6]), "r"(r[7])
+    : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x16.unpack::16b.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x16_b16(uint32_t taddr, const uint32_t (&r)[16])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x16_b16(uint32_t taddr, const uint32_t (&r)[16]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x16.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17};" :
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x32.unpack::16b.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x32_b16(uint32_t taddr, const uint32_t (&r)[32])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x32_b16(uint32_t taddr, const uint32_t (&r)[32]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x32.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33};" :
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x64.unpack::16b.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b16(uint32_t taddr, const uint32_t (&r)[64])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b16(uint32_t taddr, const uint32_t (&r)[64]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x64.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
@@ -1197,15 +828,10 @@ PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b16(uint32_t taddr, const uint32_t (&r)[
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
-#else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
-#endif
 
-// tcgen05.st.sync.aligned.16x32bx2.x128.unpack::16b.b32 [taddr], immHalfSplitoff, r;  PTX ISA 8.6, sm_100f or sm_101f
-template <int immhalfsplitoff, class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b16(uint32_t taddr, const uint32_t (&r)[128])
-#if PTXMMA_SM_100F_SM_101F_PTX_8_6
-{
+// [taddr], immHalfSplitoff, r
+template <int immhalfsplitoff>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b16(uint32_t taddr, const uint32_t (&r)[128]) {
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x128.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
@@ -1218,20 +844,95 @@ PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b16(uint32_t taddr, const uint32_t (&r)
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
+
 #else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x1_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x2_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x4_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x8_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x16_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x32_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x64_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x128_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x1_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x2_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x4_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x8_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x16_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x32_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x64_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x128_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x1_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x2_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x4_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x8_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x16_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x32_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x64_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x1_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x2_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x4_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x8_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x16_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x32_b32, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x1_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x2_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x4_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x8_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x16_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x32_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x64_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x128_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x1_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x2_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x4_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x8_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x16_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x32_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x64_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x128_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x1_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x2_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x4_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x8_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x16_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x32_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x64_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x1_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x2_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x4_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x8_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x16_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x32_b16, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x1_b32, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x2_b32, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x4_b32, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x8_b32, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x16_b32, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x32_b32, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x64_b32, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x128_b32, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x1_b16, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x2_b16, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x4_b16, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x8_b16, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x16_b16, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x32_b16, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x64_b16, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x128_b16, 2, int...)
 #endif
 
 template <int columns>
-struct tcgen05_st<shape<16, 64, columns>, b32> {
+struct tcgen05_st<shape<16, 64, columns>, b32> : detail::front {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 64, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_st_16x64b_xN_r_b32>;
 
-  // [taddr], r
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns])
-  PTXMMA_CALL(by_n<>(taddr, r);)
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+    by_n<>(taddr, r);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1244,18 +945,20 @@ struct tcgen05_st<shape<16, 64, columns>, b32> {
     PTXMMA_N(64, tcgen05_st_16x64b_x64_b32)
     PTXMMA_N(128, tcgen05_st_16x64b_x128_b32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<32, 32, columns>, b32> {
+struct tcgen05_st<shape<32, 32, columns>, b32> : detail::front {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_st_32x32b_xN_r_b32>;
 
-  // [taddr], r
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns])
-  PTXMMA_CALL(by_n<>(taddr, r);)
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+    by_n<>(taddr, r);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1268,18 +971,20 @@ struct tcgen05_st<shape<32, 32, columns>, b32> {
     PTXMMA_N(64, tcgen05_st_32x32b_x64_b32)
     PTXMMA_N(128, tcgen05_st_32x32b_x128_b32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 128, columns>, b32> {
+struct tcgen05_st<shape<16, 128, columns>, b32> : detail::front {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64");
   static constexpr int lanes = 16, span = 128, n = columns;
   using r = fragment<b32, uint32_t, columns * 2, columns * 2, layout::tcgen05_st_16x128b_xN_r_b32>;
 
-  // [taddr], r
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 2])
-  PTXMMA_CALL(by_n<>(taddr, r);)
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 2]) {
+    by_n<>(taddr, r);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1291,18 +996,20 @@ struct tcgen05_st<shape<16, 128, columns>, b32> {
     PTXMMA_N(32, tcgen05_st_16x128b_x32_b32)
     PTXMMA_N(64, tcgen05_st_16x128b_x64_b32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 256, columns>, b32> {
+struct tcgen05_st<shape<16, 256, columns>, b32> : detail::front {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32, "ptxmma: N is one of 1, 2, 4, 8, 16, 32");
   static constexpr int lanes = 16, span = 256, n = columns;
   using r = fragment<b32, uint32_t, columns * 4, columns * 4, layout::tcgen05_st_16x256b_xN_r_b32>;
 
-  // [taddr], r
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 4])
-  PTXMMA_CALL(by_n<>(taddr, r);)
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 4]) {
+    by_n<>(taddr, r);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1313,18 +1020,20 @@ struct tcgen05_st<shape<16, 256, columns>, b32> {
     PTXMMA_N(16, tcgen05_st_16x256b_x16_b32)
     PTXMMA_N(32, tcgen05_st_16x256b_x32_b32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 64, columns>, b16> {
+struct tcgen05_st<shape<16, 64, columns>, b16> : detail::front {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 64, n = columns;
   using r = fragment<b16, uint32_t, columns, columns * 2, layout::tcgen05_st_16x64b_xN_r_b16>;
 
-  // [taddr], r
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns])
-  PTXMMA_CALL(by_n<>(taddr, r);)
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+    by_n<>(taddr, r);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1337,18 +1046,20 @@ struct tcgen05_st<shape<16, 64, columns>, b16> {
     PTXMMA_N(64, tcgen05_st_16x64b_x64_b16)
     PTXMMA_N(128, tcgen05_st_16x64b_x128_b16)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<32, 32, columns>, b16> {
+struct tcgen05_st<shape<32, 32, columns>, b16> : detail::front {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<b16, uint32_t, columns, columns * 2, layout::tcgen05_st_32x32b_xN_r_b16>;
 
-  // [taddr], r
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns])
-  PTXMMA_CALL(by_n<>(taddr, r);)
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+    by_n<>(taddr, r);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1361,18 +1072,20 @@ struct tcgen05_st<shape<32, 32, columns>, b16> {
     PTXMMA_N(64, tcgen05_st_32x32b_x64_b16)
     PTXMMA_N(128, tcgen05_st_32x32b_x128_b16)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 128, columns>, b16> {
+struct tcgen05_st<shape<16, 128, columns>, b16> : detail::front {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64");
   static constexpr int lanes = 16, span = 128, n = columns;
   using r = fragment<b16, uint32_t, columns * 2, columns * 4, layout::tcgen05_st_16x128b_xN_r_b16>;
 
-  // [taddr], r
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 2])
-  PTXMMA_CALL(by_n<>(taddr, r);)
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 2]) {
+    by_n<>(taddr, r);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1384,18 +1097,20 @@ struct tcgen05_st<shape<16, 128, columns>, b16> {
     PTXMMA_N(32, tcgen05_st_16x128b_x32_b16)
     PTXMMA_N(64, tcgen05_st_16x128b_x64_b16)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 256, columns>, b16> {
+struct tcgen05_st<shape<16, 256, columns>, b16> : detail::front {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32, "ptxmma: N is one of 1, 2, 4, 8, 16, 32");
   static constexpr int lanes = 16, span = 256, n = columns;
   using r = fragment<b16, uint32_t, columns * 4, columns * 8, layout::tcgen05_st_16x256b_xN_r_b16>;
 
-  // [taddr], r
+#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 4])
-  PTXMMA_CALL(by_n<>(taddr, r);)
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 4]) {
+    by_n<>(taddr, r);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1406,18 +1121,20 @@ struct tcgen05_st<shape<16, 256, columns>, b16> {
     PTXMMA_N(16, tcgen05_st_16x256b_x16_b16)
     PTXMMA_N(32, tcgen05_st_16x256b_x32_b16)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 32, columns>, b32> {
+struct tcgen05_st<shape<16, 32, columns>, b32> : detail::front {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_st_16x32bx2_xN_r_b32>;
 
-  // [taddr], immHalfSplitoff, r
+#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns])
-  PTXMMA_CALL(by_n<immhalfsplitoff>(taddr, r);)
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+    by_n<immhalfsplitoff>(taddr, r);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1430,18 +1147,20 @@ struct tcgen05_st<shape<16, 32, columns>, b32> {
     PTXMMA_N(64, tcgen05_st_16x32bx2_x64_b32)
     PTXMMA_N(128, tcgen05_st_16x32bx2_x128_b32)
   )
+#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 32, columns>, b16> {
+struct tcgen05_st<shape<16, 32, columns>, b16> : detail::front {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<b16, uint32_t, columns, columns * 2, layout::tcgen05_st_16x32bx2_xN_r_b16>;
 
-  // [taddr], immHalfSplitoff, r
+#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns])
-  PTXMMA_CALL(by_n<immhalfsplitoff>(taddr, r);)
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+    by_n<immhalfsplitoff>(taddr, r);
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1454,6 +1173,7 @@ struct tcgen05_st<shape<16, 32, columns>, b16> {
     PTXMMA_N(64, tcgen05_st_16x32bx2_x64_b16)
     PTXMMA_N(128, tcgen05_st_16x32bx2_x128_b16)
   )
+#endif
 };
 
 }  // namespace ptxmma

@@ -13,7 +13,7 @@ class Predicate(Role):
         """A bool that becomes a predicate inside the asm statement, since there is no constraint for predicates."""
         predicate = Parameter(
             parameter=f"{c_type} {name}",
-            values=(f'"{operand.constraint}"(static_cast<int>({name}))',),
+            values=(f'"{operand.constraint}"(int{{{name}}})',),
             text=name,
             prologue=f".reg .pred {name}; setp.ne.b32 {name}, {{}}, 0; ",
         )

@@ -109,109 +109,39 @@ struct matrices;
 template <>
 struct matrices<0> {
   template <class Use = void>
-  static PTXMMA_FUNCTION load(uint32_t (&registers)[1], uint32_t address)
-#ifdef __CUDA_ARCH__
-  { ldmatrix_m8n8_x1_shared_b16<Use>(registers, address); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION load(uint32_t (&registers)[1], uint32_t address) { ldmatrix_m8n8_x1_shared_b16<Use>(registers, address); }
   template <class Use = void>
-  static PTXMMA_FUNCTION load(uint32_t (&registers)[2], uint32_t address)
-#ifdef __CUDA_ARCH__
-  { ldmatrix_m8n8_x2_shared_b16<Use>(registers, address); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION load(uint32_t (&registers)[2], uint32_t address) { ldmatrix_m8n8_x2_shared_b16<Use>(registers, address); }
   template <class Use = void>
-  static PTXMMA_FUNCTION load(uint32_t (&registers)[4], uint32_t address)
-#ifdef __CUDA_ARCH__
-  { ldmatrix_m8n8_x4_shared_b16<Use>(registers, address); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION load(uint32_t (&registers)[4], uint32_t address) { ldmatrix_m8n8_x4_shared_b16<Use>(registers, address); }
   template <class Use = void>
-  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[1])
-#ifdef __CUDA_ARCH__
-  { stmatrix_m8n8_x1_shared_b16<Use>(address, registers); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[1]) { stmatrix_m8n8_x1_shared_b16<Use>(address, registers); }
   template <class Use = void>
-  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[2])
-#ifdef __CUDA_ARCH__
-  { stmatrix_m8n8_x2_shared_b16<Use>(address, registers); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[2]) { stmatrix_m8n8_x2_shared_b16<Use>(address, registers); }
   template <class Use = void>
-  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[4])
-#ifdef __CUDA_ARCH__
-  { stmatrix_m8n8_x4_shared_b16<Use>(address, registers); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[4]) { stmatrix_m8n8_x4_shared_b16<Use>(address, registers); }
 };
 template <>
 struct matrices<1> {
   template <class Use = void>
-  static PTXMMA_FUNCTION load(uint32_t (&registers)[1], uint32_t address)
-#ifdef __CUDA_ARCH__
-  { ldmatrix_m8n8_x1_trans_shared_b16<Use>(registers, address); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION load(uint32_t (&registers)[1], uint32_t address) { ldmatrix_m8n8_x1_trans_shared_b16<Use>(registers, address); }
   template <class Use = void>
-  static PTXMMA_FUNCTION load(uint32_t (&registers)[2], uint32_t address)
-#ifdef __CUDA_ARCH__
-  { ldmatrix_m8n8_x2_trans_shared_b16<Use>(registers, address); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION load(uint32_t (&registers)[2], uint32_t address) { ldmatrix_m8n8_x2_trans_shared_b16<Use>(registers, address); }
   template <class Use = void>
-  static PTXMMA_FUNCTION load(uint32_t (&registers)[4], uint32_t address)
-#ifdef __CUDA_ARCH__
-  { ldmatrix_m8n8_x4_trans_shared_b16<Use>(registers, address); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION load(uint32_t (&registers)[4], uint32_t address) { ldmatrix_m8n8_x4_trans_shared_b16<Use>(registers, address); }
   template <class Use = void>
-  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[1])
-#ifdef __CUDA_ARCH__
-  { stmatrix_m8n8_x1_trans_shared_b16<Use>(address, registers); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[1]) { stmatrix_m8n8_x1_trans_shared_b16<Use>(address, registers); }
   template <class Use = void>
-  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[2])
-#ifdef __CUDA_ARCH__
-  { stmatrix_m8n8_x2_trans_shared_b16<Use>(address, registers); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[2]) { stmatrix_m8n8_x2_trans_shared_b16<Use>(address, registers); }
   template <class Use = void>
-  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[4])
-#ifdef __CUDA_ARCH__
-  { stmatrix_m8n8_x4_trans_shared_b16<Use>(address, registers); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION store(uint32_t address, const uint32_t (&registers)[4]) { stmatrix_m8n8_x4_trans_shared_b16<Use>(address, registers); }
 };
 template <>
 struct matrices<2> {
   template <class Use = void>
-  static PTXMMA_FUNCTION load(uint32_t (&registers)[2], uint32_t address)
-#ifdef __CUDA_ARCH__
-  { ldmatrix_m16n16_x1_trans_shared_b8<Use>(registers, address); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION load(uint32_t (&registers)[2], uint32_t address) { ldmatrix_m16n16_x1_trans_shared_b8<Use>(registers, address); }
   template <class Use = void>
-  static PTXMMA_FUNCTION load(uint32_t (&registers)[4], uint32_t address)
-#ifdef __CUDA_ARCH__
-  { ldmatrix_m16n16_x2_trans_shared_b8<Use>(registers, address); }
-#else
-  ;
-#endif
+  static PTXMMA_FUNCTION load(uint32_t (&registers)[4], uint32_t address) { ldmatrix_m16n16_x2_trans_shared_b8<Use>(registers, address); }
 };
 
 // Vectors: as many elements of a thread as lie side by side along k, or along x.

@@ -58,114 +58,88 @@
 
 namespace ptxmma {
 
-// wgmma.fence.sync.aligned;  PTX ISA 8.0, sm_90a
+// PTX ISA 8.0, sm_90a
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_fence()
-#if PTXMMA_SM_90A_PTX_8_0
-{
+PTXMMA_FUNCTION wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" : :
     : "memory");
 }
-#else
-PTXMMA_SM_90A_PTX_8_0_ABSENT
-#endif
 
-// wgmma.commit_group.sync.aligned;  PTX ISA 8.0, sm_90a
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_commit_group()
-#if PTXMMA_SM_90A_PTX_8_0
-{
+PTXMMA_FUNCTION wgmma_commit_group() {
   asm volatile("wgmma.commit_group.sync.aligned;" : :
     : "memory");
 }
-#else
-PTXMMA_SM_90A_PTX_8_0_ABSENT
-#endif
 
-// wgmma.wait_group.sync.aligned N;  PTX ISA 8.0, sm_90a
-template <int n, class Use = void>
-PTXMMA_FUNCTION wgmma_wait_group()
-#if PTXMMA_SM_90A_PTX_8_0
-{
+// N
+template <int n>
+PTXMMA_FUNCTION wgmma_wait_group() {
   PTXMMA_FROM_TO(n, 0, 2147483647);
   asm volatile("wgmma.wait_group.sync.aligned %0;" :
     : "n"(n)
     : "memory");
 }
+
 #else
-PTXMMA_SM_90A_PTX_8_0_ABSENT
+PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_fence, 0, class...)
+PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_commit_group, 0, class...)
+PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_wait_group, 0, int...)
 #endif
 
-// fence.proxy.async;  PTX ISA 8.0, sm_90 or newer
+// PTX ISA 8.0, sm_90 or newer
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async()
-#if PTXMMA_SM_90_PTX_8_0
-{
+PTXMMA_FUNCTION fence_proxy_async() {
   asm volatile("fence.proxy.async;" : :
     : "memory");
 }
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
 
-// fence.proxy.async.global;  PTX ISA 8.0, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async_global()
-#if PTXMMA_SM_90_PTX_8_0
-{
+PTXMMA_FUNCTION fence_proxy_async_global() {
   asm volatile("fence.proxy.async.global;" : :
     : "memory");
 }
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
 
-// fence.proxy.async.shared::cta;  PTX ISA 8.0, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async_shared_cta()
-#if PTXMMA_SM_90_PTX_8_0
-{
+PTXMMA_FUNCTION fence_proxy_async_shared_cta() {
   asm volatile("fence.proxy.async.shared::cta;" : :
     : "memory");
 }
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
 
-// fence.proxy.async.shared::cluster;  PTX ISA 8.0, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async_shared_cluster()
-#if PTXMMA_SM_90_PTX_8_0
-{
+PTXMMA_FUNCTION fence_proxy_async_shared_cluster() {
   asm volatile("fence.proxy.async.shared::cluster;" : :
     : "memory");
 }
+
 #else
-PTXMMA_SM_90_PTX_8_0_ABSENT
+PTXMMA_SM_90_PTX_8_0_ABSENT(fence_proxy_async, 0, class...)
+PTXMMA_SM_90_PTX_8_0_ABSENT(fence_proxy_async_global, 0, class...)
+PTXMMA_SM_90_PTX_8_0_ABSENT(fence_proxy_async_shared_cta, 0, class...)
+PTXMMA_SM_90_PTX_8_0_ABSENT(fence_proxy_async_shared_cluster, 0, class...)
 #endif
 
-// fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;  PTX ISA 8.6, sm_90 or newer
+// PTX ISA 8.6, sm_90 or newer
+#ifndef PTXMMA_SM_90_PTX_8_6_ABSENT
+
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async_generic_acquire_sync_restrict_shared_cluster_cluster()
-#if PTXMMA_SM_90_PTX_8_6
-{
+PTXMMA_FUNCTION fence_proxy_async_generic_acquire_sync_restrict_shared_cluster_cluster() {
   asm volatile("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;" : :
     : "memory");
 }
-#else
-PTXMMA_SM_90_PTX_8_6_ABSENT
-#endif
 
-// fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;  PTX ISA 8.6, sm_90 or newer
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async_generic_release_sync_restrict_shared_cta_cluster()
-#if PTXMMA_SM_90_PTX_8_6
-{
+PTXMMA_FUNCTION fence_proxy_async_generic_release_sync_restrict_shared_cta_cluster() {
   asm volatile("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;" : :
     : "memory");
 }
+
 #else
-PTXMMA_SM_90_PTX_8_6_ABSENT
+PTXMMA_SM_90_PTX_8_6_ABSENT(fence_proxy_async_generic_acquire_sync_restrict_shared_cluster_cluster, 0, class...)
+PTXMMA_SM_90_PTX_8_6_ABSENT(fence_proxy_async_generic_release_sync_restrict_shared_cta_cluster, 0, class...)
 #endif
 
 }  // namespace ptxmma

@@ -5,6 +5,18 @@
 // "+f"(d[0]), "+f"(d[1]), ... "+f"(d[15]).
 #pragma once
 
+#define PTXMMA_PLACES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define PTXMMA_REGISTERS_8(constraint, array) constraint(array[0]), constraint(array[1]), constraint(array[2]), constraint(array[3]), constraint(array[4]), constraint(array[5]), constraint(array[6]), constraint(array[7])
+
+#define PTXMMA_PLACES_10 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9"
+#define PTXMMA_REGISTERS_10(constraint, array) constraint(array[0]), constraint(array[1]), constraint(array[2]), constraint(array[3]), constraint(array[4]), constraint(array[5]), constraint(array[6]), constraint(array[7]), constraint(array[8]), constraint(array[9])
+
+#define PTXMMA_PLACES_12 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11"
+#define PTXMMA_REGISTERS_12(constraint, array) constraint(array[0]), constraint(array[1]), constraint(array[2]), constraint(array[3]), constraint(array[4]), constraint(array[5]), constraint(array[6]), constraint(array[7]), constraint(array[8]), constraint(array[9]), constraint(array[10]), constraint(array[11])
+
+#define PTXMMA_PLACES_14 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13"
+#define PTXMMA_REGISTERS_14(constraint, array) constraint(array[0]), constraint(array[1]), constraint(array[2]), constraint(array[3]), constraint(array[4]), constraint(array[5]), constraint(array[6]), constraint(array[7]), constraint(array[8]), constraint(array[9]), constraint(array[10]), constraint(array[11]), constraint(array[12]), constraint(array[13])
+
 #define PTXMMA_PLACES_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define PTXMMA_REGISTERS_16(constraint, array) constraint(array[0]), constraint(array[1]), constraint(array[2]), constraint(array[3]), constraint(array[4]), constraint(array[5]), constraint(array[6]), constraint(array[7]), constraint(array[8]), constraint(array[9]), constraint(array[10]), constraint(array[11]), constraint(array[12]), constraint(array[13]), constraint(array[14]), constraint(array[15])
 

@@ -19,1066 +19,782 @@
 
 namespace ptxmma {
 
-// wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n8k16_f32_tf32_tf32(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// PTX ISA 8.2, sm_90a
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n8k16_f32_tf32_tf32(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %11, 0; wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, %9, %10, scale_d, %12, %13;}"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n8k16_f32_tf32_tf32(float (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n8k16_f32_tf32_tf32(float (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %8, 0; wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 {%0, %1, %2, %3}, %4, %5, %6, %7, scale_d, %9, %10;}"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n16k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n16k16_f32_tf32_tf32(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n16k16_f32_tf32_tf32(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %15, 0; wgmma.mma_async.sp.sync.aligned.m64n16k16.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9, %10, %11}, %12, %13, %14, scale_d, %16, %17;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %15, 0; wgmma.mma_async.sp.sync.aligned.m64n16k16.f32.tf32.tf32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, %12, %13, %14, scale_d, %16, %17;}"
+    : PTXMMA_REGISTERS_8("+f", d)
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n16k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n16k16_f32_tf32_tf32(float (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n16k16_f32_tf32_tf32(float (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %12, 0; wgmma.mma_async.sp.sync.aligned.m64n16k16.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, %10, %11, scale_d, %13, %14;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %12, 0; wgmma.mma_async.sp.sync.aligned.m64n16k16.f32.tf32.tf32 {" PTXMMA_PLACES_8 "}, %8, %9, %10, %11, scale_d, %13, %14;}"
+    : PTXMMA_REGISTERS_8("+f", d)
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n24k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n24k16_f32_tf32_tf32(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n24k16_f32_tf32_tf32(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %19, 0; wgmma.mma_async.sp.sync.aligned.m64n24k16.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17, %18, scale_d, %20, %21;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11])
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %19, 0; wgmma.mma_async.sp.sync.aligned.m64n24k16.f32.tf32.tf32 {" PTXMMA_PLACES_12 "}, {%12, %13, %14, %15}, %16, %17, %18, scale_d, %20, %21;}"
+    : PTXMMA_REGISTERS_12("+f", d)
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n24k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n24k16_f32_tf32_tf32(float (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n24k16_f32_tf32_tf32(float (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
-  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %16, 0; wgmma.mma_async.sp.sync.aligned.m64n24k16.f32.tf32.tf32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11}, %12, %13, %14, %15, scale_d, %17, %18;}"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-      "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11])
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+  asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %16, 0; wgmma.mma_async.sp.sync.aligned.m64n24k16.f32.tf32.tf32 {" PTXMMA_PLACES_12 "}, %12, %13, %14, %15, scale_d, %17, %18;}"
+    : PTXMMA_REGISTERS_12("+f", d)
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n32k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n32k16_f32_tf32_tf32(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n32k16_f32_tf32_tf32(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n32k16.f32.tf32.tf32 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, %21, %22, scale_d, %24, %25;}"
     : PTXMMA_REGISTERS_16("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n32k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n32k16_f32_tf32_tf32(float (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n32k16_f32_tf32_tf32(float (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n32k16.f32.tf32.tf32 {" PTXMMA_PLACES_16 "}, %16, %17, %18, %19, scale_d, %21, %22;}"
     : PTXMMA_REGISTERS_16("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n40k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n40k16_f32_tf32_tf32(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n40k16_f32_tf32_tf32(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sp.sync.aligned.m64n40k16.f32.tf32.tf32 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, %25, %26, scale_d, %28, %29;}"
     : PTXMMA_REGISTERS_20("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n40k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n40k16_f32_tf32_tf32(float (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n40k16_f32_tf32_tf32(float (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sp.sync.aligned.m64n40k16.f32.tf32.tf32 {" PTXMMA_PLACES_20 "}, %20, %21, %22, %23, scale_d, %25, %26;}"
     : PTXMMA_REGISTERS_20("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n48k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n48k16_f32_tf32_tf32(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n48k16_f32_tf32_tf32(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n48k16.f32.tf32.tf32 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, %29, %30, scale_d, %32, %33;}"
     : PTXMMA_REGISTERS_24("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n48k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n48k16_f32_tf32_tf32(float (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n48k16_f32_tf32_tf32(float (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n48k16.f32.tf32.tf32 {" PTXMMA_PLACES_24 "}, %24, %25, %26, %27, scale_d, %29, %30;}"
     : PTXMMA_REGISTERS_24("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n56k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n56k16_f32_tf32_tf32(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n56k16_f32_tf32_tf32(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sp.sync.aligned.m64n56k16.f32.tf32.tf32 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, %33, %34, scale_d, %36, %37;}"
     : PTXMMA_REGISTERS_28("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n56k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n56k16_f32_tf32_tf32(float (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n56k16_f32_tf32_tf32(float (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sp.sync.aligned.m64n56k16.f32.tf32.tf32 {" PTXMMA_PLACES_28 "}, %28, %29, %30, %31, scale_d, %33, %34;}"
     : PTXMMA_REGISTERS_28("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n64k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n64k16_f32_tf32_tf32(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n64k16_f32_tf32_tf32(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n64k16.f32.tf32.tf32 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, %37, %38, scale_d, %40, %41;}"
     : PTXMMA_REGISTERS_32("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n64k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n64k16_f32_tf32_tf32(float (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n64k16_f32_tf32_tf32(float (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n64k16.f32.tf32.tf32 {" PTXMMA_PLACES_32 "}, %32, %33, %34, %35, scale_d, %37, %38;}"
     : PTXMMA_REGISTERS_32("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n72k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n72k16_f32_tf32_tf32(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n72k16_f32_tf32_tf32(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sp.sync.aligned.m64n72k16.f32.tf32.tf32 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, %41, %42, scale_d, %44, %45;}"
     : PTXMMA_REGISTERS_36("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n72k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n72k16_f32_tf32_tf32(float (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n72k16_f32_tf32_tf32(float (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sp.sync.aligned.m64n72k16.f32.tf32.tf32 {" PTXMMA_PLACES_36 "}, %36, %37, %38, %39, scale_d, %41, %42;}"
     : PTXMMA_REGISTERS_36("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n80k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n80k16_f32_tf32_tf32(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n80k16_f32_tf32_tf32(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n80k16.f32.tf32.tf32 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, %45, %46, scale_d, %48, %49;}"
     : PTXMMA_REGISTERS_40("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n80k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n80k16_f32_tf32_tf32(float (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n80k16_f32_tf32_tf32(float (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n80k16.f32.tf32.tf32 {" PTXMMA_PLACES_40 "}, %40, %41, %42, %43, scale_d, %45, %46;}"
     : PTXMMA_REGISTERS_40("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n88k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n88k16_f32_tf32_tf32(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n88k16_f32_tf32_tf32(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sp.sync.aligned.m64n88k16.f32.tf32.tf32 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, %49, %50, scale_d, %52, %53;}"
     : PTXMMA_REGISTERS_44("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n88k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n88k16_f32_tf32_tf32(float (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n88k16_f32_tf32_tf32(float (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sp.sync.aligned.m64n88k16.f32.tf32.tf32 {" PTXMMA_PLACES_44 "}, %44, %45, %46, %47, scale_d, %49, %50;}"
     : PTXMMA_REGISTERS_44("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n96k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n96k16_f32_tf32_tf32(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n96k16_f32_tf32_tf32(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n96k16.f32.tf32.tf32 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, %53, %54, scale_d, %56, %57;}"
     : PTXMMA_REGISTERS_48("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n96k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n96k16_f32_tf32_tf32(float (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n96k16_f32_tf32_tf32(float (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n96k16.f32.tf32.tf32 {" PTXMMA_PLACES_48 "}, %48, %49, %50, %51, scale_d, %53, %54;}"
     : PTXMMA_REGISTERS_48("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n104k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n104k16_f32_tf32_tf32(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n104k16_f32_tf32_tf32(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sp.sync.aligned.m64n104k16.f32.tf32.tf32 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, %57, %58, scale_d, %60, %61;}"
     : PTXMMA_REGISTERS_52("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n104k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n104k16_f32_tf32_tf32(float (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n104k16_f32_tf32_tf32(float (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sp.sync.aligned.m64n104k16.f32.tf32.tf32 {" PTXMMA_PLACES_52 "}, %52, %53, %54, %55, scale_d, %57, %58;}"
     : PTXMMA_REGISTERS_52("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n112k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n112k16_f32_tf32_tf32(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n112k16_f32_tf32_tf32(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n112k16.f32.tf32.tf32 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, %61, %62, scale_d, %64, %65;}"
     : PTXMMA_REGISTERS_56("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n112k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n112k16_f32_tf32_tf32(float (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n112k16_f32_tf32_tf32(float (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n112k16.f32.tf32.tf32 {" PTXMMA_PLACES_56 "}, %56, %57, %58, %59, scale_d, %61, %62;}"
     : PTXMMA_REGISTERS_56("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n120k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n120k16_f32_tf32_tf32(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n120k16_f32_tf32_tf32(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sp.sync.aligned.m64n120k16.f32.tf32.tf32 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, %65, %66, scale_d, %68, %69;}"
     : PTXMMA_REGISTERS_60("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n120k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n120k16_f32_tf32_tf32(float (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n120k16_f32_tf32_tf32(float (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sp.sync.aligned.m64n120k16.f32.tf32.tf32 {" PTXMMA_PLACES_60 "}, %60, %61, %62, %63, scale_d, %65, %66;}"
     : PTXMMA_REGISTERS_60("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n128k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n128k16_f32_tf32_tf32(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n128k16_f32_tf32_tf32(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n128k16.f32.tf32.tf32 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, %69, %70, scale_d, %72, %73;}"
     : PTXMMA_REGISTERS_64("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n128k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n128k16_f32_tf32_tf32(float (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n128k16_f32_tf32_tf32(float (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n128k16.f32.tf32.tf32 {" PTXMMA_PLACES_64 "}, %64, %65, %66, %67, scale_d, %69, %70;}"
     : PTXMMA_REGISTERS_64("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n136k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n136k16_f32_tf32_tf32(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n136k16_f32_tf32_tf32(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %75, 0; wgmma.mma_async.sp.sync.aligned.m64n136k16.f32.tf32.tf32 {" PTXMMA_PLACES_68 "}, {%68, %69, %70, %71}, %72, %73, %74, scale_d, %76, %77;}"
     : PTXMMA_REGISTERS_68("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n136k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n136k16_f32_tf32_tf32(float (&d)[68], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n136k16_f32_tf32_tf32(float (&d)[68], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %72, 0; wgmma.mma_async.sp.sync.aligned.m64n136k16.f32.tf32.tf32 {" PTXMMA_PLACES_68 "}, %68, %69, %70, %71, scale_d, %73, %74;}"
     : PTXMMA_REGISTERS_68("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n144k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n144k16_f32_tf32_tf32(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n144k16_f32_tf32_tf32(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %79, 0; wgmma.mma_async.sp.sync.aligned.m64n144k16.f32.tf32.tf32 {" PTXMMA_PLACES_72 "}, {%72, %73, %74, %75}, %76, %77, %78, scale_d, %80, %81;}"
     : PTXMMA_REGISTERS_72("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n144k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n144k16_f32_tf32_tf32(float (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n144k16_f32_tf32_tf32(float (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %76, 0; wgmma.mma_async.sp.sync.aligned.m64n144k16.f32.tf32.tf32 {" PTXMMA_PLACES_72 "}, %72, %73, %74, %75, scale_d, %77, %78;}"
     : PTXMMA_REGISTERS_72("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n152k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n152k16_f32_tf32_tf32(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n152k16_f32_tf32_tf32(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %83, 0; wgmma.mma_async.sp.sync.aligned.m64n152k16.f32.tf32.tf32 {" PTXMMA_PLACES_76 "}, {%76, %77, %78, %79}, %80, %81, %82, scale_d, %84, %85;}"
     : PTXMMA_REGISTERS_76("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n152k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n152k16_f32_tf32_tf32(float (&d)[76], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n152k16_f32_tf32_tf32(float (&d)[76], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %80, 0; wgmma.mma_async.sp.sync.aligned.m64n152k16.f32.tf32.tf32 {" PTXMMA_PLACES_76 "}, %76, %77, %78, %79, scale_d, %81, %82;}"
     : PTXMMA_REGISTERS_76("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n160k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n160k16_f32_tf32_tf32(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n160k16_f32_tf32_tf32(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %87, 0; wgmma.mma_async.sp.sync.aligned.m64n160k16.f32.tf32.tf32 {" PTXMMA_PLACES_80 "}, {%80, %81, %82, %83}, %84, %85, %86, scale_d, %88, %89;}"
     : PTXMMA_REGISTERS_80("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n160k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n160k16_f32_tf32_tf32(float (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n160k16_f32_tf32_tf32(float (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %84, 0; wgmma.mma_async.sp.sync.aligned.m64n160k16.f32.tf32.tf32 {" PTXMMA_PLACES_80 "}, %80, %81, %82, %83, scale_d, %85, %86;}"
     : PTXMMA_REGISTERS_80("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n168k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n168k16_f32_tf32_tf32(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n168k16_f32_tf32_tf32(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %91, 0; wgmma.mma_async.sp.sync.aligned.m64n168k16.f32.tf32.tf32 {" PTXMMA_PLACES_84 "}, {%84, %85, %86, %87}, %88, %89, %90, scale_d, %92, %93;}"
     : PTXMMA_REGISTERS_84("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n168k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n168k16_f32_tf32_tf32(float (&d)[84], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n168k16_f32_tf32_tf32(float (&d)[84], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %88, 0; wgmma.mma_async.sp.sync.aligned.m64n168k16.f32.tf32.tf32 {" PTXMMA_PLACES_84 "}, %84, %85, %86, %87, scale_d, %89, %90;}"
     : PTXMMA_REGISTERS_84("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n176k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n176k16_f32_tf32_tf32(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n176k16_f32_tf32_tf32(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %95, 0; wgmma.mma_async.sp.sync.aligned.m64n176k16.f32.tf32.tf32 {" PTXMMA_PLACES_88 "}, {%88, %89, %90, %91}, %92, %93, %94, scale_d, %96, %97;}"
     : PTXMMA_REGISTERS_88("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n176k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n176k16_f32_tf32_tf32(float (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n176k16_f32_tf32_tf32(float (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %92, 0; wgmma.mma_async.sp.sync.aligned.m64n176k16.f32.tf32.tf32 {" PTXMMA_PLACES_88 "}, %88, %89, %90, %91, scale_d, %93, %94;}"
     : PTXMMA_REGISTERS_88("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n184k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n184k16_f32_tf32_tf32(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n184k16_f32_tf32_tf32(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %99, 0; wgmma.mma_async.sp.sync.aligned.m64n184k16.f32.tf32.tf32 {" PTXMMA_PLACES_92 "}, {%92, %93, %94, %95}, %96, %97, %98, scale_d, %100, %101;}"
     : PTXMMA_REGISTERS_92("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n184k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n184k16_f32_tf32_tf32(float (&d)[92], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n184k16_f32_tf32_tf32(float (&d)[92], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %96, 0; wgmma.mma_async.sp.sync.aligned.m64n184k16.f32.tf32.tf32 {" PTXMMA_PLACES_92 "}, %92, %93, %94, %95, scale_d, %97, %98;}"
     : PTXMMA_REGISTERS_92("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n192k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n192k16_f32_tf32_tf32(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n192k16_f32_tf32_tf32(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %103, 0; wgmma.mma_async.sp.sync.aligned.m64n192k16.f32.tf32.tf32 {" PTXMMA_PLACES_96 "}, {%96, %97, %98, %99}, %100, %101, %102, scale_d, %104, %105;}"
     : PTXMMA_REGISTERS_96("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n192k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n192k16_f32_tf32_tf32(float (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n192k16_f32_tf32_tf32(float (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %100, 0; wgmma.mma_async.sp.sync.aligned.m64n192k16.f32.tf32.tf32 {" PTXMMA_PLACES_96 "}, %96, %97, %98, %99, scale_d, %101, %102;}"
     : PTXMMA_REGISTERS_96("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n200k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n200k16_f32_tf32_tf32(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n200k16_f32_tf32_tf32(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %107, 0; wgmma.mma_async.sp.sync.aligned.m64n200k16.f32.tf32.tf32 {" PTXMMA_PLACES_100 "}, {%100, %101, %102, %103}, %104, %105, %106, scale_d, %108, %109;}"
     : PTXMMA_REGISTERS_100("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n200k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n200k16_f32_tf32_tf32(float (&d)[100], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n200k16_f32_tf32_tf32(float (&d)[100], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %104, 0; wgmma.mma_async.sp.sync.aligned.m64n200k16.f32.tf32.tf32 {" PTXMMA_PLACES_100 "}, %100, %101, %102, %103, scale_d, %105, %106;}"
     : PTXMMA_REGISTERS_100("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n208k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n208k16_f32_tf32_tf32(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n208k16_f32_tf32_tf32(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %111, 0; wgmma.mma_async.sp.sync.aligned.m64n208k16.f32.tf32.tf32 {" PTXMMA_PLACES_104 "}, {%104, %105, %106, %107}, %108, %109, %110, scale_d, %112, %113;}"
     : PTXMMA_REGISTERS_104("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n208k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n208k16_f32_tf32_tf32(float (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n208k16_f32_tf32_tf32(float (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %108, 0; wgmma.mma_async.sp.sync.aligned.m64n208k16.f32.tf32.tf32 {" PTXMMA_PLACES_104 "}, %104, %105, %106, %107, scale_d, %109, %110;}"
     : PTXMMA_REGISTERS_104("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n216k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n216k16_f32_tf32_tf32(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n216k16_f32_tf32_tf32(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %115, 0; wgmma.mma_async.sp.sync.aligned.m64n216k16.f32.tf32.tf32 {" PTXMMA_PLACES_108 "}, {%108, %109, %110, %111}, %112, %113, %114, scale_d, %116, %117;}"
     : PTXMMA_REGISTERS_108("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n216k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n216k16_f32_tf32_tf32(float (&d)[108], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n216k16_f32_tf32_tf32(float (&d)[108], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %112, 0; wgmma.mma_async.sp.sync.aligned.m64n216k16.f32.tf32.tf32 {" PTXMMA_PLACES_108 "}, %108, %109, %110, %111, scale_d, %113, %114;}"
     : PTXMMA_REGISTERS_108("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n224k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n224k16_f32_tf32_tf32(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n224k16_f32_tf32_tf32(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %119, 0; wgmma.mma_async.sp.sync.aligned.m64n224k16.f32.tf32.tf32 {" PTXMMA_PLACES_112 "}, {%112, %113, %114, %115}, %116, %117, %118, scale_d, %120, %121;}"
     : PTXMMA_REGISTERS_112("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n224k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n224k16_f32_tf32_tf32(float (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n224k16_f32_tf32_tf32(float (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %116, 0; wgmma.mma_async.sp.sync.aligned.m64n224k16.f32.tf32.tf32 {" PTXMMA_PLACES_112 "}, %112, %113, %114, %115, scale_d, %117, %118;}"
     : PTXMMA_REGISTERS_112("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n232k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n232k16_f32_tf32_tf32(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n232k16_f32_tf32_tf32(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %123, 0; wgmma.mma_async.sp.sync.aligned.m64n232k16.f32.tf32.tf32 {" PTXMMA_PLACES_116 "}, {%116, %117, %118, %119}, %120, %121, %122, scale_d, %124, %125;}"
     : PTXMMA_REGISTERS_116("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n232k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n232k16_f32_tf32_tf32(float (&d)[116], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n232k16_f32_tf32_tf32(float (&d)[116], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %120, 0; wgmma.mma_async.sp.sync.aligned.m64n232k16.f32.tf32.tf32 {" PTXMMA_PLACES_116 "}, %116, %117, %118, %119, scale_d, %121, %122;}"
     : PTXMMA_REGISTERS_116("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n240k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n240k16_f32_tf32_tf32(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n240k16_f32_tf32_tf32(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %127, 0; wgmma.mma_async.sp.sync.aligned.m64n240k16.f32.tf32.tf32 {" PTXMMA_PLACES_120 "}, {%120, %121, %122, %123}, %124, %125, %126, scale_d, %128, %129;}"
     : PTXMMA_REGISTERS_120("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n240k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n240k16_f32_tf32_tf32(float (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n240k16_f32_tf32_tf32(float (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %124, 0; wgmma.mma_async.sp.sync.aligned.m64n240k16.f32.tf32.tf32 {" PTXMMA_PLACES_120 "}, %120, %121, %122, %123, scale_d, %125, %126;}"
     : PTXMMA_REGISTERS_120("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n248k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n248k16_f32_tf32_tf32(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n248k16_f32_tf32_tf32(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %131, 0; wgmma.mma_async.sp.sync.aligned.m64n248k16.f32.tf32.tf32 {" PTXMMA_PLACES_124 "}, {%124, %125, %126, %127}, %128, %129, %130, scale_d, %132, %133;}"
     : PTXMMA_REGISTERS_124("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n248k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n248k16_f32_tf32_tf32(float (&d)[124], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n248k16_f32_tf32_tf32(float (&d)[124], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %128, 0; wgmma.mma_async.sp.sync.aligned.m64n248k16.f32.tf32.tf32 {" PTXMMA_PLACES_124 "}, %124, %125, %126, %127, scale_d, %129, %130;}"
     : PTXMMA_REGISTERS_124("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n256k16.f32.tf32.tf32 d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n256k16_f32_tf32_tf32(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n256k16_f32_tf32_tf32(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %135, 0; wgmma.mma_async.sp.sync.aligned.m64n256k16.f32.tf32.tf32 {" PTXMMA_PLACES_128 "}, {%128, %129, %130, %131}, %132, %133, %134, scale_d, %136, %137;}"
     : PTXMMA_REGISTERS_128("+f", d)
-    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)),
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
-#else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
-#endif
 
-// wgmma.mma_async.sp.sync.aligned.m64n256k16.f32.tf32.tf32 d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b;  PTX ISA 8.2, sm_90a
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
-PTXMMA_FUNCTION wgmma_sp_m64n256k16_f32_tf32_tf32(float (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
-#if PTXMMA_SM_90A_PTX_8_2
-{
+// d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
+PTXMMA_FUNCTION wgmma_sp_m64n256k16_f32_tf32_tf32(float (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %132, 0; wgmma.mma_async.sp.sync.aligned.m64n256k16.f32.tf32.tf32 {" PTXMMA_PLACES_128 "}, %128, %129, %130, %131, scale_d, %133, %134;}"
     : PTXMMA_REGISTERS_128("+f", d)
-    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(static_cast<int>(scale_d)), "n"(imm_scale_a), "n"(imm_scale_b));
+    : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+
 #else
-PTXMMA_SM_90A_PTX_8_2_ABSENT
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n8k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n16k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n24k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n32k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n40k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n48k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n56k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n64k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n72k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n80k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n88k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n96k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n104k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n112k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n120k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n128k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n136k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n144k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n152k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n160k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n168k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n176k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n184k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n192k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n200k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n208k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n216k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n224k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n232k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n240k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n248k16_f32_tf32_tf32, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n256k16_f32_tf32_tf32, 5, int...)
 #endif
 
 template <int columns>
-struct wgmma_sp<shape<64, columns, 16>, f32, tf32, tf32> {
+struct wgmma_sp<shape<64, columns, 16>, f32, tf32, tf32> : detail::front {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 16;
   using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_sp_m64nNk16_d_b32>;
@@ -1091,25 +807,26 @@ struct wgmma_sp<shape<64, columns, 16>, f32, tf32, tf32> {
   using b_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 16>;
 #endif
 
-  // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
+#ifdef PTXMMA_DEVICE_CODE
   template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...)
-  PTXMMA_CALL(
-    PTXMMA_OPTIONS(negate_a, negate_b); switch (sp_sel) {
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
-    })
+    }
+  }
 
-  // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
   template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...)
-  PTXMMA_CALL(
-    PTXMMA_OPTIONS(negate_a, negate_b); switch (sp_sel) {
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+    PTXMMA_OPTIONS(negate_a, negate_b);
+    switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
-    })
+    }
+  }
 
  private:
   PTXMMA_BY_N(
@@ -1146,6 +863,7 @@ struct wgmma_sp<shape<64, columns, 16>, f32, tf32, tf32> {
     PTXMMA_N(248, wgmma_sp_m64n248k16_f32_tf32_tf32)
     PTXMMA_N(256, wgmma_sp_m64n256k16_f32_tf32_tf32)
   )
+#endif
 };
 template <int columns>
 struct wgmma_sp<shape<64, columns>, f32, tf32, tf32> : wgmma_sp<shape<64, columns, 16>, f32, tf32, tf32> {};

@@ -30,19 +30,19 @@ class Call(NamedTuple):
     """A member function ``call``.
 
     Attributes:
-        syntax: the operands in the manual's notation.
         template: template parameters.
         parameters: function parameters.
-        options: the tags that may follow them.
+        sizes: how many arguments it takes: its operands, and tags after them.
+        options: the tags.
         immediates: template arguments of the function that it calls, one tuple for each value of the selector.
         arguments: its function arguments.
         selector: the parameter that chooses among several tuples of immediates; empty where there is one tuple.
         selectors: its values.
     """
 
-    syntax: str
     template: str
     parameters: str
+    sizes: range
     options: tuple[str, ...]
     immediates: tuple[str, ...]
     arguments: str
@@ -214,13 +214,14 @@ class Fronts:
                 declared = part.parameter
                 parameters.append(f"{declared.rpartition('[')[0]}[{counts[operand.name]}]" if operand.name in counts else declared)
                 arguments.append(name)
+        operands = len(parameters)
         template += ["class... Options"] * bool(options)
         parameters += ["Options..."] * bool(options)
         chosen = [name for name, _ in selectors]
         return Call(
-            syntax=form.syntax,
             template=", ".join([*template, "class Use = void"]),
             parameters=", ".join(parameters),
+            sizes=range(operands, operands + len(options) + 1),
             options=tuple(options),
             immediates=tuple(", ".join(each) for each in itertools.product(*immediates)),
             arguments=", ".join(arguments),
