@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import random
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ptxmma
@@ -224,6 +226,23 @@ def test_products_as_types_agree_with_the_library(front: str, tmp_path: Path) ->
         run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "product.o")
 
 
+@pytest.mark.nvcc
+@pytest.mark.parametrize(("target", "fits"), [("103a", True), ("103f", False)])
+def test_descriptors_with_two_addresses_are_for_targets_that_have_them(
+    target: str, fits: bool, nvcc: str, catalog: Catalog, tmp_path: Path
+) -> None:
+    source = """#include <ptxmma/cuda/tcgen05_product.cuh>
+using namespace ptxmma;
+using P = tcgen05_mma<shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>;
+using A = P::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 768>;
+__global__ void kernel(uint64_t* to, uint32_t start) { *to = A::descriptor(start, 0, 192).bits; }
+"""
+    arch = f"arch=compute_{target},code=sm_{target}"
+    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, "-std=c++17", "-gencode", arch, "-cubin", folder=tmp_path)
+    assert (done.returncode == 0) == fits, done.stderr
+    assert fits or "the descriptors of K = 96 with a swizzle need sm_103a: take PTXMMA_SWIZZLE_NONE" in done.stderr
+
+
 _SCALED: _Values = {"m": 128, "n": 128, "dtype": "f32", "atype": "e2m1", "btype": "e2m1"}
 _ON_TARGETS: dict[str, tuple[str, _Values]] = {
     "128, 128, 96>, PTXMMA_TCGEN05_KIND_MXF4NVF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK16, ue4m3": (
@@ -275,6 +294,35 @@ def test_a_tile_of_a_pair_has_the_part_of_one_cta(tmp_path: Path) -> None:
     run(compiler, "-std=c++14", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "pair.o")
 
 
+def test_descriptors_of_k_96_go_on_at_an_address(cxx: str, tmp_path: Path) -> None:
+    """48 bytes along k, read across the 128 of the swizzle: the library reads the same elements through them."""
+    source = tmp_path / "split.cpp"
+    source.write_text(
+        "#include <ptxmma/cuda/tcgen05_product.cuh>\nusing namespace ptxmma;\n"
+        "using P = tcgen05_mma<shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, "
+        "PTXMMA_TCGEN05_BLOCK32>;\n"
+        "using A = P::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 256, 768>;\n"
+        'extern "C" uint64_t made(uint32_t x, uint32_t k) { return A::descriptor(1024, x, k).bits; }\n'
+        'extern "C" uint64_t advanced(uint32_t x, uint32_t step) { return A::advance(A::descriptor(1024, x), step).bits; }\n',
+        encoding="utf-8",
+    )
+    run(cxx, "-std=c++14", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-shared", "-fPIC", source, "-o", tmp_path / "split.so")
+    tile = ctypes.CDLL(str(tmp_path / "split.so"))
+    tile.made.restype = tile.advanced.restype = ctypes.c_uint64
+    codes = np.random.default_rng(0).integers(0, 16, (256, 768), np.uint8)
+    layout = shared_memory.SharedLayout("e2m1", "K", "128B", 256, 768, start=1024, family="tcgen05")
+    image = layout.store_xk(codes)
+    modes = []
+    for x, step in itertools.product((0, 128), range(8)):
+        bits = tile.made(x, 96 * step)
+        assert tile.advanced(x, step) == bits
+        descriptor = shared_memory.Descriptor.decode(bits, family="tcgen05")
+        modes.append(descriptor.leading_mode)
+        read = shared_memory.read_operand(descriptor, image, "e2m1", 128, 96, "K", 1024)
+        assert np.array_equal(np.asarray(read).view(np.uint8) & 15, codes[x : x + 128, 96 * step : 96 * step + 96])
+    assert modes == 2 * ["offset", "offset", "address", "offset", "offset", "address", "offset", "offset"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -294,7 +342,7 @@ def test_a_tile_of_a_pair_has_the_part_of_one_cta(tmp_path: Path) -> None:
         ("Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 128>::type", "inaccessible|private"),
         ("+Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 64>::box_inner", "inaccessible|private"),
         ("tcgen05_mma<shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>"
-         "::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 768>::bytes", "across the bytes of the swizzle: take PTXMMA_SWIZZLE_NONE"),
+         "::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 384>::bytes", "across the bytes of the swizzle: take PTXMMA_SWIZZLE_128B"),
         ("Half::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 32, 64>::bytes", "fewer rows than the product reads"),
         ("Half::b_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 112, 64>::bytes", "fewer columns than the product reads"),
         ("Half::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_NONE, 64, 8>::bytes", "less deep than the product"),

@@ -10,19 +10,16 @@ from ptxmma.catalog.cplusplus import identifier
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.product_rules import TYPES
 from ptxmma.catalog.requirements import targets_of
-from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
-from ptxmma.generator.emit import Output, c_text
+from ptxmma.generator.emit import Output, c_text, tcgen05_tiles
 from ptxmma.generator.emit.c_conditions import Fact, all_of, among, any_of
 from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.generator.emit.tcgen05_facts import (
-    FAMILY,
     QUALIFIERS,
     instruction_formats,
     known_facts,
     multiplies,
     opcode_macro,
     open_fields,
-    type_macro,
     writer,
 )
 from ptxmma.generator.emit.templating import banner, render
@@ -67,9 +64,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     values |= {"scaled": any_of(_scaled(spec), {**facts, "kind": ("Kind", facts["kind"][1])})}
     values |= {"layouts": _layouts(spec, facts), "formats": _formats(spec, facts)}
     values |= {"choices": {field.name: field for format in instruction_formats(spec) for field in open_fields(format)}}
-    values |= {"readable": _readable(spec, facts), "padded": _padded(spec, facts), "ratio": _ratio(spec), "swizzles": _swizzles(spec)}
-    (group,) = {entry.group for entry in spec.shared_memory.padded}
-    values |= {"alignment": spec.shared_memory.alignment, "group": group, "padded_maps": _padded_maps(spec)}
+    values |= {"ratio": _ratio(spec), **tcgen05_tiles.values(spec, facts)}
     head = banner("//", catalog, _SOURCES)
     yield Output(f"{_FOLDER}/tcgen05_products.h", head + render("c/tcgen05_products.h.jinja", **values))
     yield Output(f"{_FOLDER}/cuda/tcgen05_product.cuh", render("cuda/tcgen05_product.cuh.jinja", banner=head, **values))
@@ -250,38 +245,6 @@ def _arguments(formulas: Iterable[str], coordinates: Iterable[str]) -> str:
     given = list(coordinates)
     read = {name for text in formulas for name in formula.names(formula.parse(text))} - set(given)
     return ", ".join([*given, *(f"p.{name}" for name in sorted(read))])
-
-
-def _swizzles(spec: Spec) -> dict[str, int]:
-    """The swizzle modes that tiles in C have, with what the descriptors of this family hold for each."""
-    return {name: stored for name, stored in swizzle_encoding(spec, FAMILY).items() if name in swizzle_encoding(spec, "wgmma")}
-
-
-def _readable(spec: Spec, facts: dict[str, Fact]) -> list[tuple[str, str, str]]:
-    """For each majorness, whether an element type can be read with it and any swizzle that tiles in C have, and whether one padded can."""
-    assert spec.shared_memory is not None
-    own = read_by(spec, spec.shared_memory, FAMILY)
-    plain = {each.majorness: each.elements for each in own.majorness if set(each.swizzles) <= _swizzles(spec).keys()}
-    padded = {each.majorness: each.elements for each in own.padded}
-    tests = [(name, *(among("type", type_macro, types.get(name, ())) or "0" for types in (plain, padded))) for name in plain]
-    return [(facts["a_majorness"][1](name), one, other) for name, one, other in tests]
-
-
-def _padded(spec: Spec, facts: dict[str, Fact]) -> str:
-    """Whether a product reads an element type from wider containers."""
-    rows = (f"({among('type', type_macro, entry.elements)}) && ({any_of(entry.when, facts)})" for entry in spec.types.containers)
-    return " ||\n         ".join(f"({row})" for row in rows) or "0"
-
-
-def _padded_maps(spec: Spec) -> dict[str, str]:
-    """The types of tensor maps that write elements padded, named after their width, each with a test for the types it is for."""
-    assert spec.shared_memory is not None
-    padded = {name for entry in spec.shared_memory.padded for name in entry.elements}
-    widths: dict[int, list[str]] = {}
-    for element in spec.types.elements:
-        if element.name in padded:
-            widths.setdefault(element.bits, []).append(element.name)
-    return {f"CU_TENSOR_MAP_DATA_TYPE_16U{bits}_ALIGN16B": among("(type)", type_macro, names) for bits, names in sorted(widths.items())}
 
 
 def _ratio(spec: Spec) -> int:

@@ -237,7 +237,7 @@ struct shared_tile {
   // The descriptor of the same rows or columns, `step` instructions further along k: one 32-bit addition.
   PTXMMA_MEMBER descriptor_type advance(descriptor_type from, uint32_t step) { return moved(from, unswizzled(0, step * Step)); }
 
- private:
+ protected:
   // Tiles end below the largest address, so the field of the start address does not overflow.
   PTXMMA_MEMBER descriptor_type moved(descriptor_type from, uint32_t bytes) {
     ptxmma_descriptor fields = ptxmma_descriptor_decode(0);

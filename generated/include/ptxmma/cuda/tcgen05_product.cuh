@@ -38,24 +38,43 @@ struct tcgen05_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<El
   using base = shared_tile<Element, Majorness, Swizzle, detail::filled<Element>(Majorness, Swizzle, Extent), Depth, Step>;
   using descriptor_type = tcgen05_descriptor<Majorness>;
   static constexpr uint32_t span = 8 * ptxmma_describe_swizzle(Swizzle).bytes / ptxmma_describe_type(base::type).bits;
-  static_assert(Majorness != PTXMMA_MAJORNESS_K || span % Step == 0 || Step % span == 0,
-                "ptxmma: instructions of this K would read across the bytes of the swizzle: take PTXMMA_SWIZZLE_NONE; tiles do not have the "
-                "descriptors with two addresses of sm_103a");
+  // Whether some instructions read across the bytes of the swizzle along k: those of K = 96.  Their descriptors have the address of the rest.
+  static constexpr bool split = Majorness == PTXMMA_MAJORNESS_K && span % Step != 0 && Step % span != 0;
+  static_assert(!split || Swizzle == PTXMMA_SWIZZLE_128B,
+                "ptxmma: instructions of this K read across the bytes of the swizzle: take PTXMMA_SWIZZLE_128B or PTXMMA_SWIZZLE_NONE");
 
   // What the instruction takes that reads from element (x, k) on, where (0, 0) lies at shared address `start`; as shared_tile::descriptor.
   PTXMMA_MEMBER descriptor_type descriptor(uint32_t start, uint32_t x = 0, uint32_t k = 0) {
-    const ptxmma_descriptor from = ptxmma_descriptor_decode(base::descriptor(start, x, k).bits);
+    const ptxmma_descriptor from = ptxmma_descriptor_decode(base::descriptor(start, x, split ? 0 : k).bits);
     ptxmma_tcgen05_descriptor fields = ptxmma_tcgen05_descriptor_decode(0);
     fields.start_address = from.start_address;
     fields.leading_byte_offset = from.leading_byte_offset;
     fields.stride_byte_offset = from.stride_byte_offset;
     fields.swizzle = Swizzle == PTXMMA_SWIZZLE_128B ? 2 : Swizzle == PTXMMA_SWIZZLE_64B ? 4 : Swizzle == PTXMMA_SWIZZLE_32B ? 6 : 0;
-    return descriptor_type{ptxmma_tcgen05_descriptor_encode(fields)};
+    const descriptor_type first = descriptor_type{ptxmma_tcgen05_descriptor_encode(fields)};
+    return split ? in_two(first, k) : first;
   }
 
-  // The descriptor of the same rows or columns, `step` instructions further along k: one 32-bit addition.
+  // The descriptor of the same rows or columns, `step` instructions further along k: one 32-bit addition, unless the tile is split; then `from`
+  // is that of k = 0.
   PTXMMA_MEMBER descriptor_type advance(descriptor_type from, uint32_t step) {
-    return descriptor_type{base::advance(typename base::descriptor_type{from.bits}, step).bits};
+    return split ? in_two(from, step * Step) : descriptor_type{base::advance(typename base::descriptor_type{from.bits}, step).bits};
+  }
+
+ private:
+  // What reads from k on where `first` reads from 0 on, with the address of its second part where it has one.
+  PTXMMA_MEMBER descriptor_type in_two(descriptor_type first, uint32_t k) {
+#if defined(__CUDA_ARCH__)
+    static_assert(!split || PTXMMA_PASS == 1032, "ptxmma: the descriptors of K = 96 with a swizzle need sm_103a: take PTXMMA_SWIZZLE_NONE");
+#endif
+    ptxmma_tcgen05_descriptor fields = ptxmma_tcgen05_descriptor_decode(first.bits);
+    const uint32_t start = fields.start_address;
+    fields.start_address = start + base::unswizzled(0, k);
+    if (k % span + Step > span) {
+      fields.leading_mode = PTXMMA_TCGEN05_DESCRIPTOR_LEADING_MODE_ADDRESS;
+      fields.leading_byte_offset = start + base::unswizzled(0, (k / span + 1) * span);
+    }
+    return descriptor_type{ptxmma_tcgen05_descriptor_encode(fields)};
   }
 };
 

@@ -1,0 +1,70 @@
+"""Tiles that products of ``tcgen05.mma`` read from shared memory, in C and C++: which there are, and how they are described."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
+from ptxmma.generator.emit.c_conditions import Fact, among, any_of
+from ptxmma.generator.emit.cuda.guards import Guards
+from ptxmma.generator.emit.tcgen05_facts import FAMILY, type_macro
+from ptxmma.model import Spec
+
+
+def values(spec: Spec, facts: dict[str, Fact]) -> dict[str, Any]:
+    """What the templates of products read of tiles."""
+    assert spec.shared_memory is not None
+    (group,) = {entry.group for entry in spec.shared_memory.padded}
+    return {
+        "readable": _readable(spec, facts),
+        "padded": _padded(spec, facts),
+        "swizzles": _swizzles(spec),
+        "alignment": spec.shared_memory.alignment,
+        "group": group,
+        "padded_maps": _padded_maps(spec),
+        **_split(spec),
+    }
+
+
+def _swizzles(spec: Spec) -> dict[str, int]:
+    """The swizzle modes that tiles in C have, with what the descriptors of this family hold for each."""
+    return {name: stored for name, stored in swizzle_encoding(spec, FAMILY).items() if name in swizzle_encoding(spec, "wgmma")}
+
+
+def _readable(spec: Spec, facts: dict[str, Fact]) -> list[tuple[str, str, str]]:
+    """For each majorness, whether an element type can be read with it and any swizzle that tiles in C have, and whether one padded can."""
+    assert spec.shared_memory is not None
+    own = read_by(spec, spec.shared_memory, FAMILY)
+    plain = {each.majorness: each.elements for each in own.majorness if set(each.swizzles) <= _swizzles(spec).keys()}
+    padded = {each.majorness: each.elements for each in own.padded}
+    tests = [(name, *(among("type", type_macro, types.get(name, ())) or "0" for types in (plain, padded))) for name in plain]
+    return [(facts["a_majorness"][1](name), one, other) for name, one, other in tests]
+
+
+def _padded(spec: Spec, facts: dict[str, Fact]) -> str:
+    """Whether a product reads an element type from wider containers."""
+    rows = (f"({among('type', type_macro, entry.elements)}) && ({any_of(entry.when, facts)})" for entry in spec.types.containers)
+    return " ||\n         ".join(f"({row})" for row in rows) or "0"
+
+
+def _split(spec: Spec) -> dict[str, str]:
+    """The targets whose descriptors may have the address of a second part: in words, and a test for their passes."""
+    (targets,) = [
+        case.targets
+        for field in matrix_format(spec, FAMILY).fields
+        if field.name == "leading_mode"
+        for case in field.cases
+        if "address" in case.values
+    ]
+    return {"split_targets": " or ".join(targets), "split_passes": Guards(spec).passes(targets)}
+
+
+def _padded_maps(spec: Spec) -> dict[str, str]:
+    """The types of tensor maps that write elements padded, named after their width, each with a test for the types it is for."""
+    assert spec.shared_memory is not None
+    padded = {name for entry in spec.shared_memory.padded for name in entry.elements}
+    widths: dict[int, list[str]] = {}
+    for element in spec.types.elements:
+        if element.name in padded:
+            widths.setdefault(element.bits, []).append(element.name)
+    return {f"CU_TENSOR_MAP_DATA_TYPE_16U{bits}_ALIGN16B": among("(type)", type_macro, names) for bits, names in sorted(widths.items())}
