@@ -74,6 +74,7 @@ assemblers: .venv/.proof
 evidence: .venv/.all assemblers
 	-$(PROOF) assembler --record $(EVIDENCE)/assembler.jsonl
 	-$(PROOF) peers --record $(EVIDENCE)/peers.jsonl --layouts codegen/ptxmma_proof/recorded
+	-$(PROOF) atoms --record $(EVIDENCE)/atoms.jsonl
 	$(INSTALL) --group tensor-peers --group corpus
 	-$(PROOF) descriptors --record $(EVIDENCE)/descriptors.jsonl
 	-$(if $(TVM),$(PROOF) tensor-memory $(TVM) --record $(EVIDENCE)/tensor_memory.jsonl)

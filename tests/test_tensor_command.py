@@ -289,3 +289,27 @@ def test_every_opcode_has_a_product_to_show(catalog: Catalog) -> None:
         product = opcode.resolved(**dict(first.chosen))
         assert in_words(opcode)
         assert describe(product)["instruction_descriptor"]["bits"] == f"{ptxmma.descriptors.of_product(product):#010x}"
+
+
+@pytest.mark.parametrize(
+    ("atom", "instruction"),
+    [
+        ("SM100_TMEM_LOAD_32dp32b32x", "tcgen05.ld.sync.aligned.32x32b.x32.b32"),
+        ("cute::SM100_TMEM_STORE_16dp256b1x_16b", "tcgen05.st.sync.aligned.16x256b.x1.unpack::16b.b32"),
+        ("SM100::SM100_UTCCP_4x32dp128bit_1cta", "tcgen05.cp.cta_group::1.32x128b.warpx4"),
+        ("SM100_MMA_F16BF16_SS<bfloat16_t, bfloat16_t, float, 128, 256, UMMA::Major::K, UMMA::Major::K>", _OPCODE),
+        ("SM100_MMA_F16BF16_2x1SM_SS_SPARSE", "tcgen05.mma.sp.cta_group::2.kind::f16"),
+        ("SM75_U32x4_LDSM_N", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+    ],
+)
+def test_atoms_of_cute_name_instructions(atom: str, instruction: str) -> None:
+    answer = json.loads(ask("show", atom, "--json"))
+    assert answer["instruction"] == instruction
+    assert atom.partition("<")[0].rpartition("::")[2] in answer["evidence"]["atoms"]
+    assert f"in CuTe: {', '.join(answer['evidence']['atoms'])}" in ask("show", instruction)
+
+
+def test_an_atom_of_several_instructions_lists_them() -> None:
+    text = ask("show", "SM100_MMA_MXF4_SS", code=2)
+    assert "4 instructions have this name" in text
+    assert "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16" in text

@@ -234,6 +234,20 @@ def forms(cccl: Path, spec: Path, overlay: Path | None, record: Path | None, dat
 
 
 @main.command()
+@spec_options
+@_recording
+def atoms(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
+    """Read what CuTe calls copies, loads and products of tensor memory; needs nvidia-cutlass."""
+    from ptxmma_proof.peers import atom_names
+
+    def run(day: str) -> Result:
+        outcome = atom_names.run(read(spec, overlay), day)
+        return Result(outcome.words(), outcome.record, agrees=True)
+
+    _finish(run, record, date)
+
+
+@main.command()
 @click.argument("text", type=_FOLDER)
 @spec_options
 @_ptxas

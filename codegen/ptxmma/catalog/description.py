@@ -176,6 +176,7 @@ def _evidence(instruction: Instruction) -> dict[str, Any]:
         "executed": [msgspec.structs.asdict(ran) | {"machine": list(ran.machine), "how": ran.how} for ran in proof.executed],
         "peers": list(proof.peers),
         "differing": list(proof.differing),
+        "atoms": list(proof.atoms),
         "stale": list(proof.stale),
         "layouts": _compared_layouts(instruction),
     }

@@ -57,6 +57,7 @@ class Evidence(Entry, frozen=True, kw_only=True):
         executed: what chips did with it; empty where no tested chip can run it.
         peers: definitions of other projects that lay its operands out in the same way.
         differing: those that do not.
+        atoms: what CuTe calls an instruction whose atoms lay nothing out.
         stale: which of these answers are outdated, because a fact that they cover has changed: ``("silicon",)``.
     """
 
@@ -64,6 +65,7 @@ class Evidence(Entry, frozen=True, kw_only=True):
     executed: tuple[Executed, ...] = ()
     peers: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
+    atoms: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
 
     @property
@@ -121,6 +123,7 @@ class Row(Entry, frozen=True, kw_only=True):
     executed: tuple[Executed, ...] = ()
     peers: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
+    atoms: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
 
 
@@ -147,7 +150,7 @@ class Summary(Entry, frozen=True, kw_only=True):
         row = self.instructions.get(canonical)
         if row is None:
             return Evidence()
-        rest: dict[str, Any] = {name: getattr(row, name) for name in ("executed", "peers", "differing", "stale")}
+        rest: dict[str, Any] = {name: getattr(row, name) for name in ("executed", "peers", "differing", "atoms", "stale")}
         return Evidence(assembled=self.answers[row.assembled] if row.assembled is not None else {}, **rest)
 
 

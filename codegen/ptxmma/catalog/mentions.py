@@ -82,18 +82,35 @@ def _by_front(catalog: Catalog, text: str) -> Iterator[Instruction]:
 
 
 def _by_atom(catalog: Catalog, text: str) -> Iterator[Instruction]:
-    """By the name of an atom: ``SM80_16x8x16_F32F16F16F32_TN``, with its namespaces or without them, or by a part of it."""
-    tokens = _tokens(text)
-    if not any(re.fullmatch(r"sm\d+", token) for token in tokens) or len(tokens) < 2:
-        return
+    """By the name of an atom: ``SM80_16x8x16_F32F16F16F32_TN``, with its namespaces or without them, or by a part of it.
+
+    Arguments of a template that no atom has are left out: ``SM100_MMA_F16BF16_SS<bfloat16_t, …>``.
+    """
+    name = text.partition("<")[0].strip()
+    for tokens in (_tokens(text), _tokens(name)):
+        named = any(re.fullmatch(r"sm\d+", token) for token in tokens) and len(tokens) > 1
+        if named and (instructions := _with_name(catalog, name) or _with_atom(catalog, tokens)):
+            yield from instructions
+            return
+
+
+def _with_name(catalog: Catalog, name: str) -> list[Instruction]:
+    """The instructions of atoms that lay nothing out and have exactly this name."""
+    own = name.rpartition("::")[2]
+    rows = evidence.of(catalog.database).instructions.items()
+    return [known for canonical, row in rows if own in row.atoms and (known := catalog.meaning(canonical)) is not None]
+
+
+def _with_atom(catalog: Catalog, tokens: set[str]) -> list[Instruction]:
+    """The instructions of the atoms whose names have these parts: no others, or else others besides."""
     whole: list[Instruction] = []
     parts: list[Instruction] = []
     for canonical, row in evidence.of(catalog.database).instructions.items():
-        for peer in (*row.peers, *row.differing):
+        for peer in (*row.peers, *row.differing, *row.atoms):
             theirs = _tokens(peer)
             if tokens <= theirs and (instruction := catalog.meaning(canonical)) is not None:
                 (whole if tokens == theirs else parts).append(instruction)
-    yield from dict.fromkeys(whole or parts)
+    return list(dict.fromkeys(whole or parts))
 
 
 def _tokens(text: str) -> set[str]:

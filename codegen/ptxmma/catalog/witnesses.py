@@ -24,8 +24,10 @@ TENSOR_MEMORY = "tensor_memory"
 DESCRIPTORS = "descriptors"
 #: The witness with lines about the forms that projects list otherwise.
 FORMS = "forms"
+#: The witness with lines about what CuTe calls instructions.
+ATOMS = "atoms"
 #: All of them; the others have totals only.
-NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, FORMS, "reference", "corpus", "mutation")
+NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, FORMS, ATOMS, "reference", "corpus", "mutation")
 
 
 class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -193,7 +195,14 @@ class Unknown(Record, frozen=True, kw_only=True):
     atoms: tuple[str, ...]
 
 
-Line = Run | Answer | Assembled | Executed | Memory | Observation | Compared | Laid | Difference | Unknown
+class Named(Record, frozen=True, kw_only=True):
+    """An instruction and what another project calls it."""
+
+    instruction: str
+    atoms: tuple[str, ...]
+
+
+Line = Run | Answer | Assembled | Executed | Memory | Observation | Compared | Laid | Difference | Unknown | Named
 _Kind = TypeVar("_Kind", bound=Record)
 _DECODER = msgspec.json.Decoder(Line)
 

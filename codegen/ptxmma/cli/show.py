@@ -275,6 +275,7 @@ def _evidence(answer: Answer) -> list[str]:
         lines.append("not executed: no recorded run on a chip has it")
     lines += [f"the same layouts in CuTe: {atom}" for atom in proof["peers"]]
     lines += [f"other layouts in CuTe: {atom}" for atom in proof["differing"]]
+    lines += [f"in CuTe: {', '.join(proof['atoms'])}"] if proof["atoms"] else []
     lines += [line for layout in proof["layouts"] for line in _compared(layout)]
     if not proof["assembled"]:
         lines.append("not assembled: no recorded answer of an assembler accepts it")

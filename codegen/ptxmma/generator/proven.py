@@ -46,6 +46,7 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
     compared: dict[str, list[Compared]] = defaultdict(list)
     for line in peers.of(Compared):
         compared[line.instruction].append(line)
+    named = {line.instruction: line.atoms for line in every[witnesses.ATOMS].of(witnesses.Named)}
     releases = [tool.name.removeprefix("CUDA ") for tool in assembler.run.tools] if assembler.run else []
     answers = {line.name: _by_release(line.accepted, releases) for line in assembler.of(witnesses.Answer)}
     numbers = {name: number for number, name in enumerate(answers)}
@@ -53,7 +54,7 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
     rows = {}
     for instruction in catalog.all():
         name = instruction.canonical
-        if name not in assembled and name not in executed and name not in compared:
+        if name not in assembled and name not in executed and name not in compared and name not in named:
             continue
         answer, ran, definitions = assembled.get(name), executed.get(name), compared.get(name, [])
         stale = [witnesses.ASSEMBLER] if answer and answer.facts != digest.asked(instruction, targets) else []
@@ -68,6 +69,7 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
             # From lists: only then does Python 3.10 return the one empty tuple, which JSON leaves out as the default.
             peers=tuple([atom for line in definitions for atoms in line.agree.values() for atom in atoms if atom not in line.differ]),
             differing=tuple([atom for line in definitions for atom in line.differ]),
+            atoms=named.get(name, ()),
             stale=tuple(stale),
         )
     tools: dict[str, Tool] = {}

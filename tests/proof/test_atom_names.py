@@ -1,0 +1,24 @@
+"""What CuTe calls instructions, as its headers have it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxmma.catalog import witnesses
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.generator.proven import attached
+from ptxmma_proof.peers import MissingPeerError, atom_names
+
+
+def test_the_record_has_the_names_in_the_headers(catalog: Catalog) -> None:
+    witness = attached(catalog.database)[witnesses.ATOMS]
+    assert witness.run is not None
+    recorded = {line.instruction: list(line.atoms) for line in witness.of(witnesses.Named)}
+    assert recorded.keys() <= {each.canonical for each in catalog.all()}
+    try:
+        outcome = atom_names.run(catalog, witness.run.date)
+    except MissingPeerError as error:
+        pytest.skip(str(error))
+    if outcome.tools != witness.run.tools:
+        pytest.skip(f"other headers are installed: {outcome.tools[0].version}")
+    assert outcome.atoms == recorded
