@@ -50,7 +50,7 @@ class _Call(NamedTuple):
     template: str
     parameters: str
     checks: str
-    choices: str
+    choices: list[str]
     qualifiers: str
     arguments: str
     tensor_a: bool
@@ -131,13 +131,13 @@ def _call(form: OperandForm, facts: Facts) -> _Call:
             template.append("uint32_t words")
             taken.append(f"const {operand.c_type} (&{name})[words]")
             given.append(name)
-            checks = f'static_assert(words == {own} * Product::ctas, "ptxmma: {name} has {own} words for each CTA"); '
+            checks = f'static_assert(words == {own} * Product::ctas, "ptxmma: {name} has {own} words for each CTA");'
         elif operand.kind != "immediate":
             taken.append(parameters(operand, operand.c_type)[0].parameter)
             given.append(name)
         if operand.kind in _WITH:
             field, member = _WITH[operand.kind]
-            choices.append(f" choices.{field.format(of=operand.of)} = {name}.{member};")
+            choices.append(f"choices.{field.format(of=operand.of)} = {name}.{member};")
     tensor_a = any(operand.kind == "tensor-matrix" for operand in form.operands)
     sides = ["PTXMMA_MAJORNESS_K" if tensor_a else "major_a", "major_b"]
     immediates = {operand.name for operand in form.operands if operand.kind == "immediate"}
@@ -146,7 +146,7 @@ def _call(form: OperandForm, facts: Facts) -> _Call:
         template=", ".join([*template, "class... Options, class Use = void"]),
         parameters=", ".join([*taken, "Options..."]),
         checks=checks,
-        choices="".join(choices),
+        choices=choices,
         qualifiers=", ".join(f"chosen::has_{option}" for option in _OPTIONS),
         arguments=", ".join(given).format(", ".join(sides)),
         tensor_a=tensor_a,

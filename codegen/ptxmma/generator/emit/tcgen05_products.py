@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ptxmma.catalog.chosen_product import argument_of
 from ptxmma.catalog.cplusplus import identifier
-from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.instructions import Catalog, OperandForm
 from ptxmma.catalog.product_rules import TYPES
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit import Output, c_text, tcgen05_tiles
@@ -26,6 +26,8 @@ from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import COORDINATES, Condition, DescriptorField, Range, Spec, formula
 
 _FOLDER = "generated/include/ptxmma"
+#: So many options a call may have in passes that know it by its name alone.
+_OPTIONS = 6
 _SOURCES = ("spec/tensor_products.yaml", "spec/tensor_memory.yaml", "spec/descriptors.yaml")
 
 
@@ -64,10 +66,16 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     values |= {"scaled": any_of(_scaled(spec), {**facts, "kind": ("Kind", facts["kind"][1])})}
     values |= {"layouts": _layouts(spec, facts), "formats": _formats(spec, facts)}
     values |= {"choices": {field.name: field for format in instruction_formats(spec) for field in open_fields(format)}}
+    counts = [sum(each.kind not in ("immediate", "instruction-descriptor") for each in form.operands) for form in _forms(catalog)]
+    values |= {"calls": {"least": min(counts), "most": max(counts) + _OPTIONS}}
     values |= {"ratio": _ratio(spec), **tcgen05_tiles.values(spec, facts)}
     head = banner("//", catalog, _SOURCES)
     yield Output(f"{_FOLDER}/tcgen05_products.h", head + render("c/tcgen05_products.h.jinja", **values))
     yield Output(f"{_FOLDER}/cuda/tcgen05_product.cuh", render("cuda/tcgen05_product.cuh.jinja", banner=head, **values))
+
+
+def _forms(catalog: Catalog) -> list[OperandForm]:
+    return [form for entry in multiplies(catalog) for form in entry.forms]
 
 
 # --- names ------------------------------------------------------------------------------------------------------------------

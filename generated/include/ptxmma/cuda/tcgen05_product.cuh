@@ -151,14 +151,16 @@ __host__ __device__
 #endif
 inline void row_or_column_outside_of_d() {}
 
-// The member `call` of products: the header of an opcode specialises it.
+// The member `call` of products: the header of an opcode specialises it for passes that read device code.
 template <ptxmma_tcgen05_opcode Opcode, bool Scaled, class Product>
 struct product_calls {
-  template <class... Operands>
-  PTXMMA_MEMBER void call(Operands...) {
-    static_assert(never<Operands...>::value,
-                  "ptxmma: calls are in a header for each opcode: include <ptxmma/cuda/tcgen05_mma_product.cuh> for tcgen05.mma, and so on");
-  }
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(any, any, any, any, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {})
+#ifdef PTXMMA_DEVICE_CODE
+  PTXMMA_REFUSE("ptxmma: calls are in a header for each opcode, from C++17 on: include <ptxmma/cuda/tcgen05_mma_product.cuh> for tcgen05.mma, and so on")
+#else
+  PTXMMA_NO_DEVICE
+#endif
 };
 
 }  // namespace detail

@@ -111,12 +111,17 @@ struct accumulator_part {
   // warp call it; warp w % 4 of a warpgroup reaches the lanes of its number.
   template <class Use = void>
   static PTXMMA_FUNCTION load(type& registers, tensor_address d, uint32_t thread, uint32_t first = 0)
-  PTXMMA_CALL(
+#ifdef PTXMMA_DEVICE_CODE
+  {
     words_type words;  // floats would be copies, made before the wait
     load_from<0>(words, d.bits + ptxmma_tensor_address(thread / 32 * 32, first));
     tcgen05_wait_ld();
     fence_accumulator(words);
-    for (uint32_t i = 0; i < sizeof words / sizeof *words; ++i) registers[i] = reinterpret_cast<const register_type&>(words[i]);)
+    for (uint32_t i = 0; i < sizeof words / sizeof *words; ++i) registers[i] = reinterpret_cast<const register_type&>(words[i]);
+  }
+#else
+  PTXMMA_NO_DEVICE
+#endif
 
  private:
   using words_type = uint32_t[registers];
@@ -124,7 +129,7 @@ struct accumulator_part {
     return thread / 32 * 32 + loads::row(thread % 32, i);
   }
 
-#if defined(__CUDA_ARCH__)
+#ifdef PTXMMA_DEVICE_CODE
   // The widest loads that there are, one after the other.
   template <uint32_t Done>
   static PTXMMA_FUNCTION load_from(words_type& words, uint32_t address) {
