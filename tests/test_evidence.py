@@ -327,12 +327,15 @@ def test_the_sql_has_it_too(tmp_path: Path) -> None:
             "Agrees with CuTe (2 definitions), the only witness; ``an_atom`` differs; not run on a chip.",
         ),
         ([{"differing": ("one", "two")}], "No other project agrees; ``one``, ``two`` differ; not run on a chip."),
-        ([{"executed": (evidence.LayoutRuns(chip="A chip", launches=3, instructions=1),)}], "No other project was asked; run on A chip."),
+        (
+            [{"executed": (evidence.LayoutRuns(chip="A chip", launches=3, instructions=1),)}],
+            "Compared with no other project; run on A chip.",
+        ),
         (
             [{"agreeing": {"CuTe": 2}, "executed": (evidence.LayoutRuns(chip="A chip", launches=3, instructions=1),), "stale": ("peers",)}],
             "Agrees with CuTe (2 definitions); run on A chip. A formula has changed since.",
         ),
-        ([], "No other project was asked; not run on a chip."),
+        ([], "Compared with no other project; not run on a chip."),
     ],
 )
 def test_pages_name_the_witnesses_of_a_layout(proofs: list[dict[str, Any]], sentence: str) -> None:

@@ -544,7 +544,15 @@ def test_a_made_up_family(toy_database: Path) -> None:
             assert len(printed["elements"]) == table.rows * table.cols
 
 
-@pytest.mark.parametrize(("guide", "verbs"), [("questions", {"layout", "trace", "descriptor", "smem"}), ("moving", {"layout", "trace"})])
+@pytest.mark.parametrize(
+    ("guide", "verbs"),
+    [
+        ("questions", {"layout", "trace", "descriptor", "smem"}),
+        ("moving", {"layout", "trace"}),
+        ("tensor_memory", {"layout"}),
+        ("descriptors", {"descriptor", "smem"}),
+    ],
+)
 def test_a_guide_shows_what_happens(root: Path, tmp_path: Path, guide: str, verbs: set[str]) -> None:
     page = (root / "docs" / f"{guide}.rst").read_text(encoding="utf-8") + "\n"
     shown = list(sessions(page))

@@ -24,6 +24,8 @@ _PAGES = {
     "docs/check.rst": "   ",
     "docs/questions.rst": "   ",
     "docs/moving.rst": "   ",
+    "docs/tensor_memory.rst": "   ",
+    "docs/descriptors.rst": "   ",
 }
 #: Files that a page shows, which its commands read.
 _FILES = re.compile(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", re.M)

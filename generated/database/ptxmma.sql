@@ -66061,7 +66061,7 @@ INSERT INTO witnesses VALUES
 ('PyTorch','peer','2.13.0','','2026-11-21'),
 ('Triton','peer','3.9.0','6468a93ed0e2a906ffcc3eda75bff34cf830e4e96b0aa54e6423730a925f8618','2026-11-23'),
 ('JAX','peer','0.10.2','36c3e20d34f22a8d2dd97454c291ec2bfa71beedc8d907e5694badfca3f1ab12','2026-11-23'),
-('TVM','peer','5d4dc8721307','98b0a49721f3266e6d5272d229ab020ac2bac379c2d5000058974f00ec86184a','2026-11-23');
+('TVM','peer','5d4dc8721307','1d519f8fc35ec6647a157209fb64b783f4156f06176868a36107966e6edf8a03','2026-11-23');
 
 INSERT INTO assembler_answers VALUES
 (0,'12.9','sm_101f'),

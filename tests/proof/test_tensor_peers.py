@@ -34,11 +34,20 @@ def tmem_datapath_layout(datapath, rows, cols):
     lane, col = Axis.get("TLane"), Axis.get("TCol")
     return TileLayout(S[(4, 16, cols) : (32 @ lane, 1 @ lane, 1 @ col)])
 """
+#: The registers of loads with a reduction that Triton compiles.
+_REDUCED = "tcgen05_ld_red_32x32b_xN_r_b32"
 _OWN_SCALES = """
 def sf_tmem_layout(rows, count, each):
     atom = TileLayout(S[(32, each) : (1 @ TLane, 1 @ TCol)] + R[4 : 32 @ TLane])
     outer = TileLayout(S[(rows // 32, count // each) : (4 @ TCol, each @ TCol)])
     return atom.direct_sum(outer, left_shape=[rows // 32, count // each], right_shape=[32, each])
+"""
+_OWN_COPIES = """
+_CP_SHAPE_MULTICASTS = {"64x128b": ("warpx2::01_23",)}
+def _shape_dims(shape):
+    return 64, 128
+def _cp_lane_replica_pattern(shape, multicast):
+    return [(2, 64), (32, 1)], [(2, 32)]
 """
 _OWN_ATOMS = """
 struct SM100_MMA_TOY_SS
@@ -98,8 +107,8 @@ def test_a_wrong_layout_of_ours_is_found(memory: TensorMemory) -> None:
     assert verdict.wrong == 48 * 8
 
 
-def test_functions_of_tvm_are_executed(tmp_path: Path) -> None:
-    for file, text in ((tvm_tensor.LAYOUTS, _OWN_LAYOUTS), (tvm_tensor.SCALES, _OWN_SCALES)):
+def test_functions_of_tvm_are_executed(memory: TensorMemory, tmp_path: Path) -> None:
+    for file, text in ((tvm_tensor.LAYOUTS, _OWN_LAYOUTS), (tvm_tensor.SCALES, _OWN_SCALES), (tvm_tensor.COPIES, _OWN_COPIES)):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(f"import tvm  # is not there\n{text}", encoding="utf-8")
     functions = tvm_tensor.functions(tmp_path)
@@ -108,6 +117,11 @@ def test_functions_of_tvm_are_executed(tmp_path: Path) -> None:
     scales = functions["sf_tmem_layout"](128, 4, 2).bits(8).reshape(128, 4, 4)
     row, factor, copy = np.meshgrid(np.arange(128), np.arange(4), np.arange(4), indexing="ij")
     assert np.array_equal(scales, (row % 32 + 32 * copy) * (1 << tensor_cases.LANE_BITS) + 32 * (row // 32) + 8 * factor)
+    (copied,) = tensor_cases.compare(memory, tvm_tensor.copies(functions))
+    assert (copied.layout, copied.wrong, copied.of) == ("copy_64x128b_01_23", 0, 64 * 16 * 2)
+    functions["_cp_lane_replica_pattern"] = lambda *_: ([(64, 1)], [(2, 64)])
+    (other,) = tensor_cases.compare(memory, tvm_tensor.copies(functions))
+    assert other.wrong == 2 * 32 * 16
 
 
 def test_assertions_about_sizes_are_evaluated(catalog: Catalog, tmp_path: Path) -> None:
@@ -128,7 +142,9 @@ def test_cute_agrees_on_every_place(memory: TensorMemory, nvcc: str) -> None:
     if cutlass is None:
         pytest.skip("nvidia-cutlass is not installed")
     verdicts = tensor_cases.compare(memory, cute_tensor.read(cutlass, nvcc))
-    assert {verdict.case.subject: verdict.ours for verdict in verdicts if verdict.wrong} == {}
+    differing = {verdict.case.subject: verdict.layout for verdict in verdicts if verdict.wrong}
+    sparse_pair = "D of SM100_MMA_F16BF16_2x1SM_SS_SPARSE, M = 128"
+    assert differing == {f"{sparse_pair}, 64 x {n}": "layout_c" for n in (64, 256)}  # which explained.yaml explains
     assert len({verdict.layout for verdict in verdicts}) > 15
 
 
@@ -164,6 +180,13 @@ def test_triton_agrees_on_every_place(catalog: Catalog, memory: TensorMemory) ->
     assert {each.layout.name for each in loaded} == _register_layouts(catalog)
 
 
+def test_triton_fills_the_registers_of_reductions_alike(catalog: Catalog) -> None:
+    pytest.importorskip("triton")
+    loaded = register_loads.compare(catalog, triton_tensor.reductions())
+    assert {(each.layout.name, each.wrong) for each in loaded} == {(_REDUCED, 0)}
+    assert len({each.load.opcode for each in loaded}) == 5
+
+
 def test_jax_agrees_on_every_place(catalog: Catalog, memory: TensorMemory) -> None:
     pytest.importorskip("jax")
     cases = mosaic_tensor.read(catalog)
@@ -197,5 +220,5 @@ def test_a_load_of_another_size_is_found(catalog: Catalog) -> None:
 def test_every_layout_has_a_witness(catalog: Catalog, memory: TensorMemory) -> None:
     witness = attached(catalog.database)[witnesses.TENSOR_MEMORY]
     agreeing = {line.layout for line in witness.of(witnesses.Laid) if line.agree}
-    assert agreeing == {layout.name for layout in memory.layouts} | _register_layouts(catalog)
+    assert agreeing == {layout.name for layout in memory.layouts} | _register_layouts(catalog) | {_REDUCED}
     assert all(difference.why for difference in witness.of(witnesses.Difference))

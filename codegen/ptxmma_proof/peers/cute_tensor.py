@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,6 +17,11 @@ from ptxmma_proof.peers.tensor_cases import Axis, Case, Values
 
 _ONE, _PAIR = {"name": "tcgen05.mma", "cta_group": "cta_group::1"}, {"name": "tcgen05.mma", "cta_group": "cta_group::2"}
 _SPARSE = {"cta_group": "cta_group::1", "name": "tcgen05.mma.sp"}
+_SPARSE_PAIR = _PAIR | {"name": "tcgen05.mma.sp"}
+#: An atom of a sparse pair, and what its traits have for D; M and N are left open.
+_SPARSE_ATOM = "SM100_MMA_F16BF16_2x1SM_SS_SPARSE"
+_SPARSE_TRAITS = "UMMA::Major::K, UMMA::Major::K, UMMA::ScaleIn::One, UMMA::ScaleIn::One>>::FrgTypeC"
+_SPARSE_D = f"MMA_Traits<{_SPARSE_ATOM}<half_t, half_t, float, {{}}, {{}}, {_SPARSE_TRAITS}"
 _WS, _WS_SPARSE = _ONE | {"name": "tcgen05.mma.ws"}, _ONE | {"name": "tcgen05.mma.ws.sp"}
 #: An element type of each width in C++, with K of a dense product.
 _TYPES = {16: ("half_t", 16), 32: ("tfloat32_t", 8), 8: ("uint8_t", 32)}
@@ -79,12 +85,19 @@ def _asked() -> Iterator[_Asked]:
 
 def _asking(
     fragment: str, shape: tuple[int, int], twice_bits: int, operand: tuple[str, str], facts: dict[str, str], numbers: dict[str, int],
-    *axes: Axis,
+    *axes: Axis, named: str = "",
 ) -> _Asked:  # fmt: skip
-    """A fragment whose places are one case."""
+    """A fragment whose places are one case; ``named`` is what the subject calls it, if not by its type."""
     ctas = 2 if facts["cta_group"] == "cta_group::2" else 1
     case = Case(
-        "CuTe", f"{fragment}, {shape[0]} x {shape[1]}", *operand, facts, {"ctas": ctas, "ratio": 1, **numbers}, axes, {}, np.array([])
+        "CuTe",
+        f"{named or fragment}, {shape[0]} x {shape[1]}",
+        *operand,
+        facts,
+        {"ctas": ctas, "ratio": 1, **numbers},
+        axes,
+        {},
+        np.array([]),
     )
     form = f"Shape<Shape<Int<{shape[0]}>, Int<{shape[1]}>>, _1, _1>"
     return _Asked(fragment, form, twice_bits, lambda places: [case._replace(places=places)])
@@ -105,6 +118,10 @@ def _accumulators() -> Iterator[_Asked]:
                     rows, numbers = m // ctas, {"m": m, "n": n, "bits": bits}
                     fragment = f"UMMA::{name}<{type_}>"
                     yield _asking(fragment, (rows, n), 2 * bits, operand, facts, numbers, Axis("row", rows), Axis("col", n))
+    for m, n in itertools.product((128, 256), (64, 256)):
+        numbers, axes = {"m": m, "n": n, "bits": 32}, (Axis("row", m // 2), Axis("col", n))
+        named = f"D of {_SPARSE_ATOM}, M = {m}"
+        yield _asking(_SPARSE_D.format(m, n), (m // 2, n), 64, operand, _SPARSE_PAIR, numbers, *axes, named=named)
 
 
 def _multiplicands() -> Iterator[_Asked]:

@@ -35,7 +35,7 @@ from ptxmma_proof.peers.register_loads import Loaded
 from ptxmma_proof.peers.tensor_cases import Verdict
 
 #: The files of TVM that are executed.
-_TVM_FILES = (tvm_tensor.LAYOUTS, tvm_tensor.SCALES, product_shapes.SHAPES)
+_TVM_FILES = (tvm_tensor.LAYOUTS, tvm_tensor.SCALES, tvm_tensor.COPIES, product_shapes.SHAPES)
 #: The operand of a difference about sizes.
 _SIZES = "sizes"
 
@@ -113,7 +113,9 @@ def run(catalog: Catalog, date: str, checkout: Path, nvcc: str = "nvcc") -> Outc
     assert spec.tensor_products is not None
     try:
         cases = [*cute_tensor.read(here.cutlass, nvcc), *tvm_tensor.read(checkout), *triton_tensor.read(), *mosaic_tensor.read(catalog)]
-        loaded = register_loads.compare(catalog, [*cute_loads.read(here.cutlass, nvcc), *triton_tensor.loads()])
+        loaded = register_loads.compare(
+            catalog, [*cute_loads.read(here.cutlass, nvcc), *triton_tensor.loads(), *triton_tensor.reductions()]
+        )
         allowed = [*product_shapes.cute(here.cutlass), *product_shapes.tvm(checkout)]
     except OSError as error:
         raise peers.MissingPeerError(str(error)) from None

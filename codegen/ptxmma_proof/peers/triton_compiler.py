@@ -85,8 +85,10 @@ def in_shared(layout: Any, shape: Sequence[int]) -> npt.NDArray[np.int64]:
     return numbers
 
 
-def in_registers(element: str, shape: Sequence[int], layout: Any, atom: str) -> tuple[Bases, Bases]:
-    """The bases of the elements and of the lanes of the first warp of four, which read or write a matrix by instructions of a shape.
+def registers(element: str, shape: Sequence[int], layout: Any, atom: str) -> Any:
+    """Triton's layout of the registers of four warps, which read or write a matrix by instructions of a shape.
+
+    Its ``reg_bases`` and ``lane_bases`` are those of the elements and of the lanes of the first warp.
 
     Args:
         element: its type in Triton: ``"float32"``.
@@ -104,7 +106,7 @@ def in_registers(element: str, shape: Sequence[int], layout: Any, atom: str) -> 
         raise ValueError(f"{error}".partition("\n")[0]) from None
     if read is None:
         raise ValueError(f"no {atom} for {shape}")
-    return read.reg_bases, read.lane_bases
+    return read
 
 
 def spread(bases: Iterable[Sequence[int]]) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Products of the fifth generation that Triton compiles: kernels in Gluon, and the descriptors in the PTX that its compiler makes of them.
+"""Kernels of the fifth generation in Gluon: what is in the PTX that Triton's compiler makes of them.
 
 It imports Triton; import it where Triton is known to be installed.
 """
@@ -48,6 +48,14 @@ def scaled(M, N, K, A, B, A_MEMORY, B_MEMORY, A_EACH, B_EACH, SCALE, VECTOR, ACC
     bw.tcgen05_mma_scaled(a, b, d, a_scale, b_scale, A, B)
 
 
+def reduced(POINTER, M, N, T, MEMORY, REGISTERS):  # type: ignore[no-untyped-def] # noqa: N803
+    """Load a matrix from tensor memory with the least of each row."""
+    value, _least = bw.allocate_tensor_memory(T, [M, N], MEMORY).load_min(REGISTERS)
+    rows = gl.arange(0, M, layout=gl.SliceLayout(1, REGISTERS))
+    cols = gl.arange(0, N, layout=gl.SliceLayout(0, REGISTERS))
+    gl.store(POINTER + rows[:, None] * N + cols[None, :], value)
+
+
 def shared(shape: Sequence[int], element: str, *, transposed: bool, pair: Sequence[Sequence[int]] = ()) -> Any:
     """Triton's usual layout of a matrix in shared memory; ``transposed`` has its first axis contiguous, ``pair`` says how CTAs share it."""
     return gl.NVMMASharedLayout.get_default_for(list(shape), getattr(gl, element), transposed=transposed, cga_layout=[*map(list, pair)])
@@ -59,10 +67,20 @@ def made(kernel: Callable[..., Any], capability: int, ctas: int, constants: dict
     Raises:
         RuntimeError: Triton refuses the kernel.
     """
+    return list(read(compiled(kernel, capability, ctas, constants)))
+
+
+def compiled(kernel: Callable[..., Any], capability: int, ctas: int, constants: dict[str, Any], pointers: Sequence[str] = ()) -> str:
+    """The PTX of a kernel; ``pointers`` are its parameters that are no constants, in f32.
+
+    Raises:
+        RuntimeError: Triton refuses the kernel.
+    """
     runtime, compiler = import_module("triton.experimental.gluon._runtime"), import_module("triton")
-    source = runtime.GluonASTSource(fn=gluon.jit(kernel), signature=dict.fromkeys(constants, "constexpr"), constexprs=constants)
+    signature = dict.fromkeys(pointers, "*fp32") | dict.fromkeys(constants, "constexpr")
+    source = runtime.GluonASTSource(fn=gluon.jit(kernel), signature=signature, constexprs=constants)
     target = import_module("triton.backends.compiler").GPUTarget("cuda", capability, 32)
-    return list(read(str(compiler.compile(source, target=target, options={"num_ctas": ctas}).asm["ptx"])))
+    return str(compiler.compile(source, target=target, options={"num_ctas": ctas}).asm["ptx"])
 
 
 def read(text: str) -> Iterator[Made]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,8 @@ _PATHS = ((1, 64), (1, 128), (2, 64), (2, 128))
 _COLUMNS = (8, 16, 32, 64, 128, 256)
 #: The factors of a row that instructions read, with the ids from which they may.
 _READ = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,), 8: (0,)}
+#: Loads that reduce, in PTX, a target that has them, and the rows of which Triton reduces each in one thread.
+_REDUCING, _REDUCES, _ROWS = re.compile(r"tcgen05\.ld\.red[\w.:]*"), 103, 128
 #: A of one product: bits of an element, K.
 _DEPTHS = ((16, 16), (32, 8), (8, 32))
 
@@ -108,17 +111,35 @@ def loads() -> Iterator[Load]:
     ):
         layout = triton_compiler.gluon().TensorMemoryLayout((rows, n), col_stride=skip)
         try:
-            elements, lanes = triton_compiler.in_registers(element, (rows, n), layout, atom)
+            held = triton_compiler.registers(element, (rows, n), layout, atom)
         except ValueError:  # a size that Triton has not
             continue
         split = n // 2 if shape == "16x32bx2" else 0
-        if split and list(lanes[-1]) != [0, split]:  # too few columns for a second access
+        if split and list(held.lane_bases[-1]) != [0, split]:  # too few columns for a second access
             continue
-        reached = triton_compiler.spread(lanes)[:, np.newaxis] ^ triton_compiler.spread(elements)
-        places = (reached[..., 0] << LANE_BITS) + reached[..., 1] * _CELL
-        repeats, left = divmod(reached.shape[1] // skip, registers)
+        places = _registers(held)
+        repeats, left = divmod(places.shape[1] // skip, registers)
         if repeats and not left and repeats * registers <= _REGISTERS:  # else it is more than one instruction
             subject = f"compute_tmem_reg_layout({element}, {rows} x {n}, {atom!r})"
             for name, inverse in (("ld", ""), ("st", "un" if modifier else "")):
                 opcode = f"tcgen05.{name}.sync.aligned.{shape}.x{repeats}.{inverse}{modifier}b32"
                 yield Load("Triton", subject, opcode, split, places)
+
+
+def _registers(layout: Any) -> Values:
+    """The place of each element of each lane of the first warp, (lanes, elements)."""
+    reached = triton_compiler.spread(layout.lane_bases)[:, np.newaxis] ^ triton_compiler.spread(layout.reg_bases)
+    return (reached[..., 0] << LANE_BITS) + reached[..., 1] * _CELL
+
+
+def reductions() -> Iterator[Load]:
+    """The registers of loads with a reduction: the opcode is the one that Triton compiles for its layout of registers."""
+    from ptxmma_proof.peers import triton_products as kernels  # only now is Triton needed
+
+    for n in _COLUMNS:
+        memory = kernels.bw.TensorMemoryLayout((_ROWS, n), col_stride=1)
+        held = triton_compiler.registers("float32", (_ROWS, n), memory, "32x32b")
+        constants = {"M": _ROWS, "N": n, "T": kernels.gl.float32, "MEMORY": memory, "REGISTERS": held}
+        opcodes = _REDUCING.findall(kernels.compiled(kernels.reduced, _REDUCES, 1, constants, ["POINTER"]))
+        if len(opcodes) == 1:  # else it is more than one instruction
+            yield Load("Triton", f"load_min, {_ROWS} x {n}", opcodes[0], 0, _registers(held))

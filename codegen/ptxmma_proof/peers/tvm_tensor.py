@@ -16,12 +16,14 @@ import numpy as np
 from ptxmma_proof.peers.tensor_cases import LANE_BITS, Axis, Case
 
 #: The files below TVM's checkout, and the functions in them.
-LAYOUTS, SCALES = Path("python/tvm/tirx/layout.py"), Path("python/tvm/backend/cuda/tile_primitive/gemm_async/tcgen05.py")
+LAYOUTS, _PRIMITIVES = Path("python/tvm/tirx/layout.py"), Path("python/tvm/backend/cuda/tile_primitive")
+SCALES, COPIES = _PRIMITIVES / "gemm_async/tcgen05.py", _PRIMITIVES / "copy_async/tcgen05_cp.py"
 _NAMES = {
     LAYOUTS: ("_TMEM_DATAPATH_ROWS", "tmem_datapath_layout", "_mma_datapath_letter", "tmem_mma_operand_layout"),
     SCALES: ("sf_tmem_layout",),
+    COPIES: ("_CP_SHAPE_MULTICASTS", "_shape_dims", "_cp_lane_replica_pattern"),
 }
-_CELL = 32
+_CELL, _BYTE = 32, 8
 
 
 class _Name:
@@ -99,8 +101,8 @@ def _grouped(shape: list[tuple[int, int, str]], sizes: list[int]) -> list[list[t
     return groups
 
 
-def functions(checkout: Path) -> dict[str, Callable[..., Any]]:
-    """TVM's functions from a checkout.
+def functions(checkout: Path) -> dict[str, Any]:
+    """TVM's functions and tables from a checkout.
 
     Raises:
         OSError: a file cannot be read.
@@ -123,7 +125,7 @@ def _defines(node: ast.stmt) -> str:
 def read(checkout: Path) -> list[Case]:
     """The operands that TVM lays out."""
     tvm = functions(checkout)
-    return [*_accumulators(tvm), *_multiplicands(tvm), *_scales(tvm)]
+    return [*_accumulators(tvm), *_multiplicands(tvm), *_scales(tvm), *copies(tvm)]
 
 
 #: The manual's letters with the instruction of each: name, CTAs, M, and the N that TVM and we compare.
@@ -180,3 +182,17 @@ def _scales(tvm: dict[str, Callable[..., Any]]) -> Iterator[Case]:
             part = places[:, first : first + blocks].reshape(-1, order="F")
             subject = f"sf_tmem_layout({size}, 4, {blocks}), factors {first} to {first + blocks - 1}"
             yield Case("TVM", subject, "tensor-scales", matrix, facts, numbers, axes, {"scale_id": first}, part)
+
+
+def copies(tvm: dict[str, Any]) -> Iterator[Case]:
+    """The lanes and copies that TVM's planner demands of each shape; it wants the bytes of a row in neighbouring columns."""
+    for shape, multicasts in tvm["_CP_SHAPE_MULTICASTS"].items():
+        rows, bits = tvm["_shape_dims"](shape)
+        for multicast in multicasts:
+            lanes, repeated = ([(*each, "TLane") for each in part] for part in tvm["_cp_lane_replica_pattern"](shape, multicast))
+            row = [*lanes, (bits // _BYTE, 1, "TCol")]
+            places = _TileLayout(_Spec(row, repeated)).bits(_BYTE).reshape(rows, bits // _BYTE, -1)
+            axes = (Axis("row", rows), Axis("byte", bits // _BYTE), *([Axis("copy", places.shape[-1])] if repeated else []))
+            facts = {"name": "tcgen05.cp", "shape": shape, "multicast": multicast}
+            subject = f"_cp_lane_replica_pattern({shape!r}, {multicast!r})"
+            yield Case("TVM", subject, "tensor-copy", "", facts, {"ctas": 1}, axes, {}, places.reshape(-1, order="F"))

@@ -20,7 +20,7 @@ def sentence(proofs: Iterable[LayoutEvidence]) -> str:
     differ = f"; {rest.codes(differing)} {'differs' if len(differing) == 1 else 'differ'}" if differing else ""
     stale = " A formula has changed since." if any(proof.stale for proof in known) else ""
     ran = f"run on {_listed([rest.text(chip) for chip in chips])}" if chips else "not run on a chip"
-    asked = "No other project agrees" if differing else "No other project was asked"
+    asked = "No other project agrees" if differing else "Compared with no other project"
     return f"{_projects(agreeing, alone=not chips) or asked}{differ}; {ran}.{stale}"
 
 
