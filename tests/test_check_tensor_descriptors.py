@@ -89,6 +89,31 @@ def test_fields_of_an_instruction_descriptor(bits: int, said: str) -> None:
     assert bool(said) == bool(about_product(bits))
 
 
+@pytest.mark.parametrize(
+    ("vector", "m", "fields", "said"),
+    [
+        ("4X", 128, {"scale_type": "ue4m3", "scale_a_id": 2}, "scale_a_id = 2 is not legal for scale-A-tmem of tcgen05.mma.cta_group::1"),
+        ("4X", 128, {"scale_type": "ue4m3", "scale_b_id": 2}, "scale_b_id = 2 is not legal for scale-B-tmem of tcgen05.mma.cta_group::1"),
+        ("4X", 128, {"scale_type": "ue4m3"}, ""),
+        ("2X", 128, {"scale_type": "ue8m0", "scale_a_id": 2, "scale_b_id": 2}, ""),
+    ],
+)
+def test_scale_factors_begin_where_all_of_them_fit(vector: str, m: int, fields: dict[str, Any], said: str) -> None:
+    opcode = f"tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::{vector}"
+    bits = instruction_descriptor("mxf4nvf4", m=m, n=64, atype="e2m1", btype="e2m1", **fields)
+    message = about_product(bits, f"{opcode} [%r0], %rd0, %rd1, %r1, [%r2], [%r3], %p0;")
+    assert said in message
+    assert ("; legal: 0 (PTX ISA" in message) == bool(message) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("bits", "said"), [(0x0003028100000000, ""), (1 << 63, "in the column mask, bits 63:62 must be 0 (PTX ISA 9.7.16.10.9.3)")]
+)
+def test_masks_of_columns(bits: int, said: str) -> None:
+    messages = reported(f"mov.b64 %rd2, {bits:#x};", _F16.replace("mma.", "mma.ws.").replace("%p0;", "%p0, %rd2;"))
+    assert messages == ([("descriptor", said)] if said else [])
+
+
 def test_the_target_decides() -> None:
     """K = 96 is that of sm_103a."""
     line = "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32 [%r0], %rd0, %rd1, %r1, [%r2], [%r3], %p0;"

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.catalog.chosen_product import argument_of, product_of
 from ptxmma.catalog.descriptor_bits import mask
 from ptxmma.catalog.descriptor_codec import codec
+from ptxmma.catalog.operands.tensor_operand import TensorOperand
 from ptxmma.catalog.product_descriptor import codec_of
 from ptxmma.catalog.product_rules import IllegalProductError
+from ptxmma.check.operand_faults import listing
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.matrices.product_operands import described
 from ptxmma.matrices.suspicions import suspicions
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.ptx.statements import Function, Statement
 
-_MATRIX, _PRODUCT = "shared-descriptor", "instruction-descriptor"
+_MATRIX, _PRODUCT, _MASK = "shared-descriptor", "instruction-descriptor", "column-mask"
 #: The rules about them.
-_RULES = {_MATRIX: "descriptor", _PRODUCT: "instruction-descriptor"}
+_RULES = {_MATRIX: "descriptor", _PRODUCT: "instruction-descriptor", _MASK: "descriptor"}
+#: The field of an instruction descriptor that selects a part of an operand in tensor memory, by the kind of the operand.
+_SELECTED = {"tensor-scales": "scale_{of}_id", "tensor-metadata": "sparsity_selector"}
 
 
 class _Described(NamedTuple):
@@ -60,6 +64,7 @@ class TensorDescriptors:
         self._described = functools.lru_cache(maxsize=1 << 8)(self._descriptors)
         self._product = functools.lru_cache(maxsize=1 << 8)(self._read)
         self._matrix = functools.lru_cache(maxsize=1 << 10)(self._wrong_matrix)
+        self._mask = functools.lru_cache(maxsize=1 << 8)(self._wrong_mask)
 
     def of_function(self, function: Function, opcodes: Set[bytes], bits: RegisterBits, target: str) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike.
@@ -92,6 +97,8 @@ class TensorDescriptors:
                 if each.kind == _PRODUCT:
                     product = self._product(instruction, bits.within(32), target)
                     wrong = product.wrong
+                elif each.kind == _MASK:
+                    wrong = self._mask(bits)
                 else:
                     majorness = str(product.fields.get(f"{each.matrix}_majorness", ""))
                     wrong = self._matrix(product.chosen or instruction, each.matrix, majorness, bits, target)
@@ -126,7 +133,14 @@ class TensorDescriptors:
                 chosen = product_of(instruction, fields, target)
             except IllegalProductError as error:
                 wrong.append(str(error))
+            else:
+                wrong += _misplaced(chosen, fields)
         return _Product(tuple(wrong), fields, chosen)
+
+    def _wrong_mask(self, bits: Bits) -> tuple[str, ...]:
+        """What is wrong with the mask of the columns of B, whatever its unknown bits are."""
+        mistakes = codec("columns", database=self._catalog.database).mistakes(bits.value, bits.unknown)
+        return tuple(each.text for each in mistakes)
 
     def _wrong_matrix(self, instruction: Instruction, matrix: str, majorness: str, bits: Bits, target: str) -> tuple[str, ...]:
         """What is wrong with the descriptor of a matrix, whatever its unknown bits are."""
@@ -145,6 +159,17 @@ class TensorDescriptors:
         )
         # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
         return tuple(each.text for each in doubts if each.field != "start_address")
+
+
+def _misplaced(product: Instruction, fields: Mapping[str, Value]) -> Iterator[str]:
+    """What a descriptor selects of an operand in tensor memory that cannot begin there."""
+    for operand in product.forms[0].operands:
+        field = _SELECTED.get(operand.kind, "").format(of=operand.of)
+        tensor = operand.tensor if isinstance(operand, TensorOperand) else None
+        for values in tensor.selections.values() if tensor is not None and field in fields else ():
+            if fields[field] not in values:
+                legal = listing([*map(str, values)])
+                yield f"{field} = {fields[field]} is not legal for {operand.name} of {product.canonical}; legal: {legal}"
 
 
 def _bracket(operand: bytes) -> bytes:
