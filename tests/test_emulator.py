@@ -529,7 +529,7 @@ def _registers(name: str, ins: Instruction) -> Array:
             {"a": np.zeros((2, 32, 4), np.uint32), "scale_a_data": np.zeros((3, 32), np.uint32), "scale_b_data": np.zeros(32, np.uint32)},
             r"a \(2,\).*scale_a_data \(3,\)",
         ),
-        ("wgmma.fence.sync.aligned", {"a": 0, "b": 0}, "neither moves nor multiplies matrices"),
+        ("wgmma.fence.sync.aligned", {"a": 0, "b": 0}, "neither loads, stores nor multiplies matrices"),
     ],
 )
 def test_bad_operands(spelling: str, changes: dict[str, Any], message: str) -> None:

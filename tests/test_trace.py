@@ -133,9 +133,13 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "synchronise",
         }
     )
-    for effect in ("allocate", "shift", "tensor-copy", "synchronise"):
-        with pytest.raises(Missing, match="neither moves nor multiplies matrices"):
+    for effect in ("allocate", "synchronise"):
+        with pytest.raises(Missing, match="neither loads, stores nor multiplies matrices"):
             trace(kinds[effect], 0, 0)
+    with pytest.raises(Missing, match="no source says in which direction the rows move"):
+        trace(kinds["shift"], 0, 0)
+    with pytest.raises(Missing, match="copies bytes, which have no type: `ptxmma layout` with --operand taddr says"):
+        trace(kinds["tensor-copy"], 0, 0)
     with pytest.raises(Missing, match="takes no selector; it takes row, col, stride"):
         trace(ptxmma.instruction("wmma.load.a.sync.aligned.row.m16n16k16.f16"), 0, 0, selector=1)
     with pytest.raises(Missing, match="takes no stride; it takes row, col, form, selector, scale_ids"):
@@ -329,7 +333,7 @@ def test_computations_and_descriptors() -> None:
         ((_SPARSE, "--row", "2", "--col", "3", "--selector", "4"), "selector = 4 is not legal for metadata: 0, 1, 2, 3"),
         ((_F16, "--row", "2", "--col", "3", "--byte-id-a", "0"), "has no byte-id-a"),
         ((_F16, "--row", "2", "--col", "3", "--a-from", "descriptor"), "its operands come in one way only"),
-        (("wgmma.fence.sync.aligned", "--row", "2", "--col", "3"), "neither moves nor multiplies matrices"),
+        (("wgmma.fence.sync.aligned", "--row", "2", "--col", "3"), "neither loads, stores nor multiplies matrices"),
         (
             ("tcgen05.mma.cta_group::1.kind::f16", "--row", "2", "--col", "3"),
             "the opcode does not state m, n, dtype, atype, btype; give --m,",

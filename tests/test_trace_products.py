@@ -194,11 +194,20 @@ def test_what_no_source_says_is_named() -> None:
     assert "not known: no source says where sp-meta-tmem of" in ask(_SPARSE.format(1, "f16"), *_options(64, 64), "--row", "3", "--col", "5")
 
 
+def test_indices_of_a_table_have_no_places() -> None:
+    product = ptxmma.instruction(f"{_DENSE.format(1, 'f8f6f4')}.decompress::lut::b", m=128, n=64, **_typed("f32", "e4m3", "e4m3"))
+    traced = trace(product, 3, 5, images={"a": shared_memory.of(product, "a", "32B")})
+    assert traced.unknown == ("B is stored as indices of the table at b-decompress-metadata, and no source says where they lie",)
+    assert {source.place for term in traced.terms for source in term.b} == {None}
+    with pytest.raises(Missing, match="takes no descriptor of 'b'"):
+        shared_memory.of(product, "b", "32B")
+
+
 @pytest.mark.parametrize(
     ("opcode", "options", "message"),
     [
+        (f"{_F16}.ashift", {}, r"no source says which row of A \.ashift moves to which row of D"),
         (_F16, {"form": "registers"}, "has no form 'registers': it has descriptor and tensor"),
-        (f"{_F16}.ashift", {"form": "descriptor"}, "has no form 'descriptor': it has tensor"),
         (_F16, {"selector": 0}, "is not sparse: it has no selector"),
         (_F16, {"scale_ids": {"scale-id-a": 0}}, "has no scale-id-a: it scales no blocks"),
         (_F16, {"stride": 1}, "takes no stride; it takes row, col, form, selector, scale_ids, images, through, base"),

@@ -129,7 +129,9 @@ def _beside_tensor_memory(instruction: Instruction, summed: Operand) -> tuple[Mu
     pattern = layouts.granularity(spec, instruction.variant)
     packed = sizes["k"] * pattern.kept // pattern.chunk if pattern else sizes["k"]
     types = {name: layouts.element_type(spec, type) for name, type in instruction.matrix_types.items()}
-    inside = {operand.of for form in instruction.forms for operand in form.operands if operand.kind == "shared-descriptor"}
+    kinds = {(operand.kind, operand.of) for form in instruction.forms for operand in form.operands}
+    # A matrix that is stored as indices of a table is not there.
+    inside = {of for kind, of in kinds if kind == "shared-descriptor" and ("lookup-table", of) not in kinds}
     a, b = (
         Multiplicand(
             name, element, lines, depth, name in inside, layouts.container(spec, element.name, instruction.variant.facts) is not None

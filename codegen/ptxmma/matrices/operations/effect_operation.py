@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import matrices
-from ptxmma.matrices.operations.operation import Refusing, lacks_operands
+from ptxmma.matrices.operations.operation import Refusing, lacks_operands, operand_of
 from ptxmma.model import InstructionSet
 
 
@@ -30,7 +30,7 @@ class Effect(Refusing):
         return self.verb
 
     def _refusal(self, instruction: Instruction) -> Missing:
-        return Missing(f"{instruction.canonical} neither moves nor multiplies matrices: it {self.verb}")
+        return Missing(f"{instruction.canonical} neither loads, stores nor multiplies matrices: it {self.verb}")
 
 
 class Synchronise(Effect):
@@ -53,6 +53,12 @@ class TensorCopy(Effect):
     """Copies shared memory into tensor memory."""
 
     verb = "copies shared memory into tensor memory"
+
+    def _refusal(self, instruction: Instruction) -> Missing:
+        target = operand_of(instruction, "tensor-copy").name
+        return Missing(
+            f"{instruction.canonical} copies bytes, which have no type: `ptxmma layout` with --operand {target} says where each lies"
+        )
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """An address and a descriptor."""
@@ -85,6 +91,9 @@ class Shift(Effect):
     """Moves rows of tensor memory."""
 
     verb = "shifts rows of tensor memory"
+
+    def _refusal(self, instruction: Instruction) -> Missing:
+        return Missing(f"{instruction.canonical}: no source says in which direction the rows move, and what becomes of the row at the end")
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """The address of the rows."""

@@ -77,6 +77,8 @@ class TensorMultiply(Operation):
         **axes: Any,
     ) -> Trace:
         """Every cell, every byte of an image, and every bit of metadata that feeds one element of D."""
+        if instruction.qualifiers.get("ashift"):
+            raise Missing(f"{instruction.canonical}: no source says which row of A .ashift moves to which row of D")
         result = _tensor(self.traced(instruction))
         d = result.placed().locate(*coordinates, **axes)
         row, col = result.placed().coords(d.lane, d.column, d.bit, d.cta)
@@ -144,6 +146,7 @@ class _Inputs(NamedTuple):
     scales: dict[str, _Cells]  # by the matrix that they scale
     images: Mapping[str, Geometry]
     metadata: TensorOperand | None
+    tables: tuple[Operand, ...]  # whose indices are in shared memory in place of a matrix
 
     @classmethod
     def of(cls, instruction: Instruction, form: str | None, ids: Mapping[str, int], images: Mapping[str, Geometry]) -> _Inputs:
@@ -169,6 +172,7 @@ class _Inputs(NamedTuple):
             {matrix: _Cells(operand, selected[matrix]) for matrix, operand in scales.items()},
             images,
             next((_tensor(operand) for (kind, _), operand in operands.items() if kind == "tensor-metadata"), None),
+            tuple(operand for (kind, _), operand in operands.items() if kind == "lookup-table"),
         )
 
     def unknown(self) -> Iterator[str]:
@@ -177,6 +181,8 @@ class _Inputs(NamedTuple):
         for operand in [*(each.operand for each in cells), *([self.metadata] if self.metadata else [])]:
             if operand.tensor is None:
                 yield operand.why
+        for table in self.tables:
+            yield f"{table.of.upper()} is stored as indices of the table at {table.name}, and no source says where they lie"
 
 
 def chosen_form(instruction: Instruction, form: str | None = None) -> str:
