@@ -733,6 +733,7 @@ def _hostile() -> Iterable[tuple[str, bytes]]:
     yield "digits", f".entry k() {{ {SP} {D},{A},{A},{C},%r{'9' * 100_000},{'1' * 100_000};".encode()
     yield "declarations", b".entry k() {" + b".reg .b32 a<3>, " * (size // 16)
     yield "functions", b".entry k() { mma.a; }" * 10_000
+    yield "modules", b".version 8.0\n.target sm_90a\n.visible .entry k() { mma.a; }\n" * 10_000
     yield "unterminated", b".entry k() { mma.sync " * 1000
 
 

@@ -89,9 +89,10 @@ class Module:
         self.variables = Variables()
         self._unfinished = b""
 
-    def read(self, text: bytes) -> None:
-        """Read directives outside functions; the last one may go on in the next text."""
-        text = self._unfinished + text
+    def read(self, text: bytes, *, goes_on: bool = False) -> None:
+        """Read directives outside functions; the last one of the text before may go on in it."""
+        if goes_on:
+            text = self._unfinished + text
         self._unfinished = text[text.rfind(b";") + 1 :][-_LONGEST:]
         for match in _VERSION.finditer(text):
             self.version = match[1].decode()
@@ -259,7 +260,10 @@ def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
             pieces.clear()
             size = 0
             if last:
-                module.read(_behind(function.text) if function.name or before else function.text)
+                if function.name or before:
+                    module.read(_behind(function.text))
+                else:
+                    module.read(function.text, goes_on=not function.text.startswith(b".version"))
             yield function
             before = None if last else function.registers.opened()
             del function  # before the next one is read
