@@ -107,7 +107,7 @@ def library(
     source.write_text(text, encoding="utf-8")
     target = folder / "sweep.so"
     plain = "-std=c99" if language == "c" else "-std=c++11"  # from C++14 on the functions are constexpr, and so inline
-    run(compilers[language][0], plain, "-shared", "-fPIC", "-O1", *EXTERNAL, "-I", core, source, "-o", target)
+    run(compilers[language][0], plain, "-shared", "-fPIC", *EXTERNAL, "-I", core, source, "-o", target)
     return Library(target)
 
 

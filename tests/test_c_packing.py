@@ -45,7 +45,7 @@ def library(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) ->
     source = "".join(f"#include <ptxmma/{name}>\n" for name in headers)
     # Addresses, shifts and bounds of the library itself are checked as well as it runs.
     checks = ["-fsanitize=undefined", "-fno-sanitize-recover=all", "-fsanitize-undefined-trap-on-error"]
-    return header_programs.library(cc, source, tmp_path_factory.mktemp("library"), "-std=c99", "-O1", *checks, *EXTERNAL, "-I", include)
+    return header_programs.library(cc, source, tmp_path_factory.mktemp("library"), "-std=c99", *checks, *EXTERNAL, "-I", include)
 
 
 @pytest.fixture(scope="module")
