@@ -521,7 +521,8 @@ def test_an_instruction_has_one_predicate(predicates: str) -> None:
         ("fence.proxy.async::generic.acquire.cluster;", ["unknown-instruction"]),
         ("fence.proxy.async::global;", ["unknown-instruction"]),
         ("wmma.load .a.sync.aligned.row.m16n16k16.s8 {%r0,%r1}, [%rd0];", ["syntax"]),
-        ("ret; mma,sync.aligned;", ["unknown-instruction", "syntax"]),
+        ("ret; mma,sync.aligned;", ["syntax"]),
+        (SOUND.replace("row.col", "row,col"), ["syntax"]),
         ("wgmma.row.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd0, %rd1, 1, 1, 1, 0, 0;", ["unknown-instruction"]),
     ],
 )
@@ -529,6 +530,18 @@ def test_slips_that_assemblers_refuse(text: str, rules: list[str]) -> None:
     findings = checked(text)
     assert findings.instructions == 1
     assert [each.rule for each in findings] == rules
+
+
+def test_what_is_missing_is_named() -> None:
+    for text, place, message in (
+        ("mma,sync.aligned;", ",", "a dot must be here, not a comma"),
+        (SOUND.replace("row.col", "row,col"), ",col", "a dot must be here, not a comma"),
+        (f"{SOUND.rstrip(';')}\nret;", C, "a semicolon is missing after the operands"),
+        (f"{SOUND.rstrip(';')}\n@%p1 bra x;", C, "a semicolon is missing after the operands"),
+    ):
+        (finding,) = checked(text)
+        assert (finding.rule, finding.message) == ("syntax", message)
+        assert finding.source[finding.caret :].startswith(place)
 
 
 def test_blanks_behind_the_opcode_are_allowed() -> None:

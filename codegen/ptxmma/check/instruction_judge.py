@@ -9,7 +9,7 @@ from ptxmma.check import advice, asm_operands, costs, overwriting
 from ptxmma.check.diagnosis import Diagnoses
 from ptxmma.check.findings import Severity
 from ptxmma.check.legality import Legality, accepted
-from ptxmma.check.remarks import Remark, of_opcode, of_predicate, place_of, spelling_of, unbroken
+from ptxmma.check.remarks import Remark, breaks, divides, of_opcode, of_predicate, place_of, spelling_of, unbroken
 from ptxmma.ptx import operand_values
 from ptxmma.ptx.operand_values import Value
 from ptxmma.ptx.repeated import Repeated
@@ -136,8 +136,9 @@ class Judge:
             return
         spelling = spelling_of(statement.opcode)
         if statement.broken is not None:
-            text = "the operands cannot be read from here on" if statement.operands else "a semicolon is missing after the operands"
-            yield Remark(Token(b"", statement.broken), "error", "syntax", text)
+            yield Remark(Token(b"", statement.broken), "error", "syntax", breaks(function, statement))
+            if divides(function, statement):
+                return
         meaning = self._legality.find(spelling, target)
         if meaning is None:
             yield of_opcode(whole, self._diagnoses.unknown(spelling, target, version))

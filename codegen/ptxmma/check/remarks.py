@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Characters of an opcode that a finding repeats.
 _MOST_OPCODE = 300
+#: An operand at the end of a line, where the next one begins another instruction.
+_UNFINISHED = re.compile(rb"\s*(?:\{[^{};]*\}|\[[^\[\];]*\]|[\w%$.+-]+)[ \t\r]*\n\s*[a-z@.}]")
 
 
 class Remark(NamedTuple):
@@ -65,6 +68,20 @@ def _slip(predicate: bytes, name: bytes, kind: str) -> str:
     if predicate.count(b"!") > 1:
         return "a predicate can be negated only once"
     return f"'@' is missing before {name.decode(errors='replace')}" if b"@" not in predicate and kind != ANYTHING else ""
+
+
+def breaks(function: Function, statement: Statement) -> str:
+    """What is wrong at the place where a statement cannot be read on."""
+    if divides(function, statement):
+        return "a dot must be here, not a comma"
+    if statement.operands and _UNFINISHED.match(function.text, statement.broken or 0) is None:
+        return "the operands cannot be read from here on"
+    return "a semicolon is missing after the operands"
+
+
+def divides(function: Function, statement: Statement) -> bool:
+    """Whether a comma divides an opcode."""
+    return statement.broken == statement.start + len(statement.opcode) and function.text.startswith(b",", statement.broken)
 
 
 def of_opcode(opcode: Token, diagnosis: Diagnosis) -> Remark:
