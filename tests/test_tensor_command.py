@@ -99,8 +99,10 @@ def test_blocks_hold_every_element_once() -> None:
 def test_what_lies_past_the_end_along_k() -> None:
     scaled = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale"
     product = ("layout", scaled, "--m", "128", "--n", "128", "--dtype", "f32", "--atype", "e4m3", "--btype", "e4m3", "--operand")
-    past = ": an instruction covers K = 32; another block along K belongs to the next step, or has another --scale-id"
-    assert f"--block 3 is outside 0..0{past}\n" in ask(*product, "scale-A-tmem", "--row", "3", "--block", "3", code=2)
+    past = "an instruction covers K = 32; a later step reads block 3 as --block 0 --scale-id 3"
+    assert f"--block 3 is outside 0..0: {past}\n" in ask(*product, "scale-A-tmem", "--row", "3", "--block", "3", code=2)
+    beyond = ask(*product, "scale-A-tmem", "--row", "3", "--block", "5", code=2)
+    assert "--block 5 is outside 0..0: an instruction covers K = 32; another block along K belongs to a later step\n" in beyond
     assert "--row 128 is outside 0..127\n" in ask(*product, "scale-A-tmem", "--row", "128", "--block", "0", code=2)
     assert "--col 128 is outside 0..127\n" in ask(*product, "d-tmem", "--row", "3", "--col", "128", code=2)  # along N
 

@@ -378,3 +378,14 @@ def test_blocks_of_pictures_hold_what_they_say(uses: list[TensorPlaces]) -> None
                 assert [values.min(), values.max()] == [spans[axis][0], spans[axis][-1]], (placed.layout.name, row)
             count += lane.size
         assert count == math.prod(placed.sizes.values()), placed.layout.name
+
+
+def test_a_selection_reads_the_factors_of_later_steps() -> None:
+    two = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=64, k=64).operand("scale-B-tmem")
+    assert isinstance(two, ptxmma.TensorOperand)
+    assert [two.placed().selected_for("block", number) for number in (1, 2, 3, 4)] == [
+        {"block": 1, "scale_id": 0},
+        {"block": 0, "scale_id": 2},
+        {"block": 1, "scale_id": 2},
+        None,
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -107,6 +108,20 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
             where = ", ".join(f"{name} = {value}" for name, value in given.items())
             raise ValueError(f"nothing of the operand lies at {where}; its layout is {self.layout.title}")
         return tuple(axes[axis] for axis in self.sizes)
+
+    def selected_for(self, axis: str, number: int) -> dict[str, int] | None:
+        """What reads the number of an axis past its end, as a later step along K does: the number and the selections; None if nothing does.
+
+        A cell holds the scale factors of several steps: ``selected_for("block", 3)`` is ``{"block": 0, "scale_id": 3}``.
+        """
+        origin = self.numbers | dict.fromkeys(self.sizes, 0)
+        wanted = self._place(origin | {name: values[0] for name, values in self.selections.items()} | {axis: number})
+        for values in itertools.product(*self.selections.values()):
+            chosen = dict(zip(self.selections, values, strict=True))
+            for own in range(self.sizes[axis]):
+                if self._place(origin | chosen | {axis: own}) == wanted:
+                    return {axis: own} | chosen
+        return None
 
     def _step(self, name: str) -> int:
         return self.unit if name == "bit" else 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -65,10 +65,12 @@ class NamedNumbers(Command):
         return items
 
 
-def numbers_of(given: Given, legal: Mapping[str, Sequence[int]], subject: str, beyond: Mapping[str, str] | None = None) -> dict[str, int]:
+def numbers_of(
+    given: Given, legal: Mapping[str, Sequence[int]], subject: str, beyond: Mapping[str, Callable[[int], str]] | None = None
+) -> dict[str, int]:
     """The numbers by name, checked against the legal values of each; ``subject`` is what has these names.
 
-    ``beyond`` says what lies past the legal values of some.
+    ``beyond`` says of some what an illegal number means.
 
     Raises:
         UsageError: an unknown name, something that is not a number, or an illegal value.
@@ -83,7 +85,8 @@ def numbers_of(given: Given, legal: Mapping[str, Sequence[int]], subject: str, b
         except ValueError:
             raise click.UsageError(f"--{name} takes a number, {_span(values)}{'' if text is None else f', not {text!r}'}") from None
         if number not in values:
-            more = (beyond or {}).get(name.replace("-", "_"), "")
+            explained = (beyond or {}).get(name.replace("-", "_"))
+            more = explained(number) if explained else ""
             wrong = "outside" if ".." in _span(values) else "not legal; allowed:"
             raise click.UsageError(f"--{name} {number} is {wrong} {_span(values)}{more}")
         numbers[name.replace("-", "_")] = number

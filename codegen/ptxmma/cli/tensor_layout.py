@@ -11,7 +11,7 @@ from ptxmma.cli.product_options import require_product
 from ptxmma.cli.render import Table, draw
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import TensorOperand
@@ -94,17 +94,21 @@ def _start(placed: TensorPlaces, numbers: Given, subject: str) -> Place | None:
         raise click.UsageError(str(error)) from None
 
 
-def _next_steps(placed: TensorPlaces) -> dict[str, str]:
+def _next_steps(placed: TensorPlaces) -> dict[str, Callable[[int], str]]:
     """What lies past the end of each axis along K: the next step, in the same cells where the descriptor selects a part of them."""
     from ptxmma.model import formula
 
-    hints = {}
-    for axis, size in placed.layout.axes.items():
-        if formula.names(formula.parse(size)).keys() & {"k", "blocks"}:
-            read = formula.names(formula.parse(placed.layout.back[axis]))
-            parts = "".join(f", or has another --{name.replace('_', '-')}" for name in placed.selections if name in read)
-            hints[axis] = f": an instruction covers K = {placed.numbers['k']}; another {axis} along K belongs to the next step{parts}"
-    return hints
+    def hint(axis: str) -> Callable[[int], str]:
+        def text(number: int) -> str:
+            again = placed.selected_for(axis, number) if number >= 0 else None
+            options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in (again or {}).items())
+            later = f"a later step reads {axis} {number} as {options}" if again else f"another {axis} along K belongs to a later step"
+            return f": an instruction covers K = {placed.numbers['k']}; {later}"
+
+        return text
+
+    along = {axis for axis, size in placed.layout.axes.items() if formula.names(formula.parse(size)).keys() & {"k", "blocks"}}
+    return {axis: hint(axis) for axis in along}
 
 
 def _show_place(placed: TensorPlaces, lane: int, bit: int | None, numbers: Given, subject: str, base: Place | None, form: str) -> None:
