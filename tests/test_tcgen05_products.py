@@ -294,6 +294,36 @@ def test_a_tile_of_a_pair_has_the_part_of_one_cta(tmp_path: Path) -> None:
     run(compiler, "-std=c++14", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "pair.o")
 
 
+def test_tiles_with_32_byte_atoms(cxx: str, tmp_path: Path) -> None:
+    """MN-major tf32: sizes, boxes, every element's byte, and every step's descriptor."""
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::tf32").resolved(m=128, n=72)
+    lines = [
+        "#include <ptxmma/cuda/tcgen05_product.cuh>\nusing namespace ptxmma;",
+        "using P = tcgen05_mma<shape<128, 72>, PTXMMA_TCGEN05_KIND_TF32, f32, tf32, tf32>;",
+    ]
+    for matrix, extent in (("a", 128), ("b", 96)):
+        image = shared_memory.of(product, matrix, "128B_ATOM_32B", "MN", x=extent, k=32, start=1024)
+        tile = f"P::{matrix}_atom_tile<{128 if matrix == 'a' else 72}, 32>"
+        box = image.tma
+        lines += [
+            f'static_assert({tile}::bytes == {image.size} && {tile}::lbo == {image.lbo} && {tile}::sbo == {image.sbo}, "");',
+            f'static_assert({tile}::box_inner == {box.inner} && {tile}::box_outer == {box.outer} && {tile}::boxes == {box.boxes}, "");',
+            *(
+                f'static_assert({tile}::offset({x}, {k}) == {image.address(x, k) - 1024}, "");'
+                for x in range(0, extent, 5)
+                for k in range(32)
+            ),
+        ]
+        for number, step in enumerate(image.steps(8)):
+            lines.append(f'static_assert({tile}::descriptor(1024, 0, {8 * number}).bits == {step.encode():#x}, "");')
+            lines.append(f'static_assert({tile}::advance({tile}::descriptor(1024), {number}).bits == {step.encode():#x}, "");')
+    bits = of_product(product, a_majorness="MN", b_majorness="MN")
+    both = "P::a_atom_tile<128, 8>::descriptor(0), P::b_atom_tile<72, 8>::descriptor(0)"
+    lines.append(f'static_assert(P::instruction({both}) == {bits:#x}, "");')
+    (tmp_path / "atoms.cpp").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    run(cxx, "-std=c++14", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", tmp_path / "atoms.cpp", "-o", tmp_path / "atoms.o")
+
+
 def test_descriptors_of_k_96_go_on_at_an_address(cxx: str, tmp_path: Path) -> None:
     """48 bytes along k, read across the 128 of the swizzle: the library reads the same elements through them."""
     source = tmp_path / "split.cpp"
@@ -339,6 +369,8 @@ def test_descriptors_of_k_96_go_on_at_an_address(cxx: str, tmp_path: Path) -> No
         ("P<shape<128, 256>>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>::bytes", "does not read such an A"),
         ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, "
          "256>::bytes", "does not read such an A"),
+        ("Half::b_atom_tile<256, 16>::bytes", "only tf32 has tiles with 32-byte atoms: take b_tile"),
+        ("P<shape<128, 256>>::a_atom_tile<128, 4>::bytes", "a multiple of that of an instruction and of 4, and at most 256"),
         ("Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 128>::type", "inaccessible|private"),
         ("+Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 64>::box_inner", "inaccessible|private"),
         ("tcgen05_mma<shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
+from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_conditions import Fact, among, any_of
 from ptxmma.generator.emit.cuda.guards import Guards
 from ptxmma.generator.emit.tcgen05_facts import FAMILY, type_macro
@@ -22,6 +24,8 @@ def values(spec: Spec, facts: dict[str, Fact]) -> dict[str, Any]:
         "alignment": spec.shared_memory.alignment,
         "group": group,
         "padded_maps": _padded_maps(spec),
+        "atoms": _atoms(spec),
+        "reach": Codec(spec, matrix_format(spec, FAMILY)).reach("start_address"),
         **_split(spec),
     }
 
@@ -29,6 +33,25 @@ def values(spec: Spec, facts: dict[str, Fact]) -> dict[str, Any]:
 def _swizzles(spec: Spec) -> dict[str, int]:
     """The swizzle modes that tiles in C have, with what the descriptors of this family hold for each."""
     return {name: stored for name, stored in swizzle_encoding(spec, FAMILY).items() if name in swizzle_encoding(spec, "wgmma")}
+
+
+def _atoms(spec: Spec) -> dict[str, Any]:
+    """The swizzle mode that tiles in C do not have, and the types that are read with it, MN-major."""
+    assert spec.shared_memory is not None
+    own = read_by(spec, spec.shared_memory, FAMILY)
+    (mode,) = [mode for mode in own.swizzles if mode.name not in _swizzles(spec)]
+    (types,) = [entry.elements for entry in own.majorness if mode.name in entry.swizzles and entry.majorness == "MN"]
+    return {
+        "name": c_text.identifier(mode.name).lower(),
+        "title": mode.title,
+        "tma": mode.tma,
+        "bytes": mode.bytes,
+        "pattern": mode.pattern,
+        "lines": mode.atom_mn[1],
+        "largest": spec.shared_memory.tensor_map.largest_box,
+        "types": types,
+        "reads": {side: among(f"{side}_atom_tile::type", type_macro, types) for side in "ab"},
+    }
 
 
 def _readable(spec: Spec, facts: dict[str, Fact]) -> list[tuple[str, str, str]]:

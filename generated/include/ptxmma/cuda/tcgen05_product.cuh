@@ -78,6 +78,45 @@ struct tcgen05_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<El
   }
 };
 
+// An MN-major tile with the 128-byte swizzle of 32-byte atoms.  It has the members of shared_tile, and x counts the rows or columns that fill it up.  TMA writes
+// its boxes with CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B.
+template <class Element, uint32_t Extent, uint32_t Depth, uint32_t Step>
+struct tcgen05_atom_tile {
+  using element_type = Element;
+  using descriptor_type = tcgen05_descriptor<PTXMMA_MAJORNESS_MN>;
+  static constexpr ptxmma_type type = detail::type_of<Element>::value;
+  static constexpr ptxmma_majorness majorness = PTXMMA_MAJORNESS_MN;
+  static constexpr uint32_t bits = ptxmma_describe_type(type).bits;
+  static constexpr uint32_t box_inner = 1024 / bits;  // what fills the 128 bytes of the swizzle
+  static constexpr uint32_t x = (Extent + box_inner - 1) / box_inner * box_inner, k = Depth, steps = Depth / Step;
+  static constexpr uint32_t sbo = 512, lbo = Depth * 128, bytes = x / box_inner * lbo, alignment = 512;
+  static constexpr uint32_t box_outer = Depth, boxes = x / box_inner, box_bytes = lbo;
+  static_assert(Depth % Step == 0 && Depth % 4 == 0 && Depth <= 256,
+                "ptxmma: the depth of such a tile is a multiple of that of an instruction and of 4, and at most 256");
+  static_assert(bytes <= 262144, "ptxmma: a tile ends below address 262144, which is as far as descriptors reach");
+
+  // As those of shared_tile: bytes to an element, the first element of a box, and the descriptors.  x is a multiple of box_inner there.
+  PTXMMA_MEMBER uint32_t offset(uint32_t row, uint32_t depth) {
+    return ptxmma_swizzle_128b_atom_32b_address(unswizzled(row, depth), 0);
+  }
+  PTXMMA_MEMBER uint32_t box_x(uint32_t box) { return box * box_inner; }
+  PTXMMA_MEMBER uint32_t box_k(uint32_t) { return 0; }
+  PTXMMA_MEMBER descriptor_type descriptor(uint32_t start, uint32_t row = 0, uint32_t depth = 0) {
+    ptxmma_tcgen05_descriptor fields = ptxmma_tcgen05_descriptor_decode(0);
+    fields.start_address = start + unswizzled(row, depth);
+    fields.leading_byte_offset = lbo;
+    fields.stride_byte_offset = sbo;
+    fields.swizzle = PTXMMA_TCGEN05_DESCRIPTOR_SWIZZLE_128B_ATOM_32B;
+    return descriptor_type{ptxmma_tcgen05_descriptor_encode(fields)};
+  }
+  PTXMMA_MEMBER descriptor_type advance(descriptor_type from, uint32_t step) {
+    return descriptor_type{from.bits + unswizzled(0, step * Step) / 16};
+  }
+
+ private:
+  PTXMMA_MEMBER uint32_t unswizzled(uint32_t row, uint32_t depth) { return ptxmma_offset_mn_128b_atom_32b(row, depth, bits, lbo, sbo); }
+};
+
 namespace detail {
 
 // A tile without its boxes where TMA cannot write it.
@@ -205,15 +244,27 @@ struct tcgen05_product
 
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
   struct a_tile : detail::product_tile<ptxmma_tcgen05_product_pads(value(), detail::type_of<A>::value) != 0, A, majorness, swizzle, extent, depth, a_depth> {
-    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<A>::value), "ptxmma: the product does not read such an A from a tile: no type of 4 bits is MN-major where it is packed, and tf32 is so only with 32-byte atoms, which tiles do not have");
+    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<A>::value), "ptxmma: the product does not read such an A from a tile: no type of 4 bits is MN-major where it is packed, and tf32 is so only with 32-byte atoms: take a_atom_tile or b_atom_tile");
     static_assert(extent >= m / ctas, "ptxmma: the tile has fewer rows than the product reads: at least M, or M / 2 in each CTA of a pair");
     static_assert(depth >= a_depth, "ptxmma: the tile is less deep than the product: at least K, or K / 2 of a sparse A");
   };
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
   struct b_tile : detail::product_tile<ptxmma_tcgen05_product_pads(value(), detail::type_of<B>::value) != 0, B, majorness, swizzle, extent, depth, k> {
-    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<B>::value), "ptxmma: the product does not read such a B from a tile: no type of 4 bits is MN-major where it is packed, and tf32 is so only with 32-byte atoms, which tiles do not have");
+    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<B>::value), "ptxmma: the product does not read such a B from a tile: no type of 4 bits is MN-major where it is packed, and tf32 is so only with 32-byte atoms: take a_atom_tile or b_atom_tile");
     static_assert(extent >= n / ctas, "ptxmma: the tile has fewer columns than the product reads: at least N, or N / 2 in each CTA of a pair");
     static_assert(depth >= k, "ptxmma: the tile is less deep than the product: at least K");
+  };
+
+  // The same MN-major with the 128-byte swizzle of 32-byte atoms, of tf32 alone.
+  template <uint32_t extent, uint32_t depth>
+  struct a_atom_tile : tcgen05_atom_tile<A, extent, depth, a_depth> {
+    static_assert(a_atom_tile::type == PTXMMA_TYPE_TF32, "ptxmma: only tf32 has tiles with 32-byte atoms: take a_tile");
+    static_assert(extent >= m / ctas, "ptxmma: the tile has fewer rows than the product reads: at least M, or M / 2 in each CTA of a pair");
+  };
+  template <uint32_t extent, uint32_t depth>
+  struct b_atom_tile : tcgen05_atom_tile<B, extent, depth, k> {
+    static_assert(b_atom_tile::type == PTXMMA_TYPE_TF32, "ptxmma: only tf32 has tiles with 32-byte atoms: take b_tile");
+    static_assert(extent >= n / ctas, "ptxmma: the tile has fewer columns than the product reads: at least N, or N / 2 in each CTA of a pair");
   };
 
   // The instruction descriptor for matrices of these majornesses.  Does not compile in a pass for a target that lacks the product.
