@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from ptxmma.catalog import instructions, resolution
 from ptxmma.catalog.description import describe
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.legal_products import in_words
-from ptxmma.catalog.product_types import enumerators, product_of_type
+from ptxmma.catalog.product_types import enumerators, product_of_type, type_of_product
 from ptxmma.cli import main
 
 _OPCODE = "tcgen05.mma.cta_group::1.kind::f16"
@@ -128,7 +129,7 @@ def test_show_counts_and_names_types() -> None:
     (d,) = (operand for operand in answer["operands"] if operand["name"] == "d-tmem")
     assert (d["type"], d["rows"], d["cols"]) == ("f32", 64, 256)
     assert answer["computes"] == "d[row][col] = d[row][col] + sum over k of a[row][k] * b[k][col]"
-    assert answer["cplusplus"]["front"] == json.loads(ask("show", _OPCODE, "--json"))["cplusplus"]["front"]
+    assert answer["cplusplus"]["front"] == _TYPED.replace("128", "64")
 
 
 @pytest.mark.parametrize(
@@ -232,6 +233,35 @@ def test_a_type_of_no_legal_product_says_what_is_legal() -> None:
     )
     assert "takes no atype = e4m3; legal:" in ask("show", _TYPED.replace("::bf16,", "::e4m3,"), code=2)
     assert "is not covered" in ask("show", _TYPED.replace("F16", "F17"), code=2)
+
+
+def test_show_names_the_type_of_a_product() -> None:
+    opcode = "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X"
+    answer = ask("show", opcode)
+    assert "#include <ptxmma/cuda/tcgen05_product.cuh>\n" in answer
+    template = "ptxmma::tcgen05_mma<ptxmma::shape<{}>, PTXMMA_TCGEN05_KIND_MXF4NVF4, ptxmma::f32, ptxmma::e2m1, ptxmma::e2m1, "
+    template += "PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_SCALE_VEC_4X{}>;\n"
+    assert f"using TensorMultiply = {template.format('256, 256', '')}" in answer
+    assert template.format("256, 64", ", ptxmma::ue4m3") in ask("show", opcode, "--m", "256", "--n", "64", "--stype", "ue4m3")
+
+
+def test_the_type_of_every_opcode_names_it_and_compiles(root: Path, cxx: str, tmp_path: Path) -> None:
+    """All but those with qualifiers that types leave out, and kinds whose types no rule knows."""
+    known = instructions.catalog()
+    types = {each.canonical: type_of_product(each) for each in known.all()}
+    named = {canonical: text for canonical, text in types.items() if text}
+    assert len(named) > 60
+    for canonical, text in named.items():
+        product = product_of_type(known, text)
+        assert product is not None
+        assert (product.canonical, type_of_product(product)) == (canonical, text)
+    lines = [f"static_assert(sizeof({text}), {json.dumps(canonical)});" for canonical, text in named.items()]
+    source = tmp_path / "types.cpp"
+    source.write_text("\n".join(["#include <ptxmma/cuda/tcgen05_product.cuh>", *lines]) + "\n", encoding="utf-8")
+    subprocess.run([cxx, "-fsyntax-only", "-std=c++14", f"-I{root / 'generated/include'}", source], check=True)
+    others = ("ashift", "decompress", "kind::ti16")
+    opcodes = [each.canonical for each in known.all(lambda entry: entry.operation == "tensor-multiply")]
+    assert [one for one in opcodes if one not in named] == [one for one in opcodes if any(other in one for other in others)]
 
 
 def test_enumerators_are_those_of_the_headers(root: Path) -> None:

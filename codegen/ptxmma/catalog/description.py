@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.catalog import cplusplus, evidence, legal_products, throughput
+from ptxmma.catalog import cplusplus, evidence, legal_products, product_types, throughput
 from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
@@ -231,7 +231,13 @@ def _descriptor(instruction: Instruction) -> dict[str, Any] | None:
 
 def _cplusplus(instruction: Instruction) -> dict[str, Any]:
     shown = cplusplus.shown(instruction)
-    return shown._asdict() | {"functions": list(shown.functions), "statements": list(shown.statements)}
+    product = product_types.type_of_product(instruction)
+    return shown._asdict() | {
+        "functions": list(shown.functions),
+        "front": product or shown.front,
+        "front_header": f"ptxmma/{product_types.HEADER}" if product else shown.header if shown.front else "",
+        "statements": list(shown.statements),
+    }
 
 
 def _metadata(instruction: Instruction) -> dict[str, Any] | None:

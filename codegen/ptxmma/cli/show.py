@@ -159,7 +159,8 @@ def _memory(operand: Answer) -> str:
 
 def _cplusplus(said: Answer, operation: str) -> list[str]:
     """The header, the functions, the typed front named for the operation, and asm statements over the parameters of the functions."""
-    lines = [f"#include <{said['header']}>", *(f"{signature};" for signature in said["functions"])]
+    includes = dict.fromkeys(path for path in (said["header"], said["front_header"]) if path)
+    lines = [*(f"#include <{path}>" for path in includes), *(f"{signature};" for signature in said["functions"])]
     lines += [f"using {operation.title().replace('-', '')} = {said['front']};"] if said["front"] else []
     return [*lines, *(line for statement in said["statements"] for line in statement.splitlines())]
 

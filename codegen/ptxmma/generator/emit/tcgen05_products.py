@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from typing import Any, NamedTuple
 
+from ptxmma.catalog import product_types
 from ptxmma.catalog.chosen_product import argument_of
 from ptxmma.catalog.cplusplus import identifier
 from ptxmma.catalog.instructions import Catalog, OperandForm
@@ -71,7 +72,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     values |= {"ratio": _ratio(spec), **tcgen05_tiles.values(spec, facts)}
     head = banner("//", catalog, _SOURCES)
     yield Output(f"{_FOLDER}/tcgen05_products.h", head + render("c/tcgen05_products.h.jinja", **values))
-    yield Output(f"{_FOLDER}/cuda/tcgen05_product.cuh", render("cuda/tcgen05_product.cuh.jinja", banner=head, **values))
+    yield Output(f"{_FOLDER}/{product_types.HEADER}", render("cuda/tcgen05_product.cuh.jinja", banner=head, **values))
 
 
 def _forms(catalog: Catalog) -> list[OperandForm]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ptxmma.catalog.cplusplus import shown
+from ptxmma.catalog.product_types import type_of_product
 from ptxmma.generator.emit.docs import rest
 from ptxmma.generator.emit.docs.family import UNDOCUMENTED, Row
 
@@ -16,7 +17,8 @@ def functions(forms: Sequence[Row]) -> str:
         first = row.members[0]
         said = shown(first)
         spelling = rest.code(first.canonical) + ("" if row.form.documented else f" ({UNDOCUMENTED})")
-        rows.append([spelling, rest.code(said.header), rest.code(f"ptxmma::{first.identifier}"), rest.code(said.front)])
+        front = said.front or type_of_product(first)
+        rows.append([spelling, rest.code(said.header), rest.code(f"ptxmma::{first.identifier}"), rest.code(front)])
     return rest.table(*rest.dense(("Variant", "Header", "Function", "Typed front"), rows))
 
 
