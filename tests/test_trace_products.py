@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -223,7 +225,7 @@ def test_ids_that_an_instruction_does_not_take() -> None:
     product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=64, k=64)
     with pytest.raises(Missing, match="has no scale-id-c: it has scale-id-a, scale-id-b"):
         trace(product, 3, 5, scale_ids={"scale-id-c": 0})
-    with pytest.raises(ValueError, match="scale_id = 1 is not legal: 0, 2"):
+    with pytest.raises(ValueError, match="scale-id-a = 1 is not legal: 0, 2"):
         trace(product, 3, 5, scale_ids={"scale-id-a": 1})
 
 
@@ -250,15 +252,17 @@ def test_the_command_prints_the_trace() -> None:
     swizzled = ("--row", "37", "--col", "200", "--swizzle", "128", "--through", _LOAD, "--base", "0x40")
     answer = json.loads(ask(_F16, *_options(128, 256), *swizzled, "--json"))
     assert answer["d"] == {"cta": 0, "lane": 37, "column": 264, "bits": "31:0"}
-    assert answer["loaded"] == {"cta": 0, "warp": 1, "lane": 5, "register": 8, "bit": 0, "address": 0x200100}
+    assert answer["register"] == {"cta": 0, "warp": 1, "lane": 5, "register": 8, "bit": 0, "address": 0x200100}
     assert answer["m"], answer["atype"] == (128, "bf16")
     product = ptxmma.instruction(_F16, m=128, n=256, **_BF16)
     a, b = (shared_memory.of(product, letter, "128B", k=64) for letter in "ab")
     for k, term in enumerate(answer["terms"]):
         assert term["a"]["in"] == {"cta": 0, "byte": a.address(37, k), "bits": "15:0"}
         assert term["b"][0]["in"] == {"cta": 0, "byte": b.address(200, k), "bits": "15:0"}
+    (first, *_) = csv.DictReader(io.StringIO(ask(_F16, *_options(128, 256), *swizzled, "--format", "csv")))
+    assert first["D in registers"] == "taddr 0x200100: warp 1, lane 5, r8[31:0]"
     lines = ask(_F16, *_options(128, 256), *swizzled).splitlines()
-    assert lines[3] == "  loaded from 0x200100 to warp 1, lane 5, r8[31:0]"
+    assert lines[3] == "  in registers, taddr 0x200100: warp 1, lane 5, r8[31:0]"
     assert lines[-1].startswith(
         "B is read through a descriptor: bytes from the start of an image of 256 x 64 elements, K-major, swizzle 128B"
     )

@@ -71,8 +71,8 @@ def _table(
         rows += words.rows(term, once=form == "grid")
     columns = ["A", "A in", "A scaled by", "picked by", "if", "B", "B in", "B scaled by"]
     if form != "grid":  # what is above a grid, in every row
-        columns += ["D", "D in", "D loaded to", "C", "C in", "observed"]
-        loaded = words.loaded(traced.register) if traced.register else None
+        columns += ["D", "D in", "D in registers", "C", "C in", "observed"]
+        loaded = words.registers(traced.register) if traced.register else None
         about = [f"D{_at(traced)}", words.where(traced.d, operands.d.name), loaded, f"C{_at(traced)}", words.before(traced)]
         rows = [[*row, *about, operands.d.observed or None] for row in rows]
     filled = [place for place in range(len(columns)) if any(row[place] is not None for row in rows)]
@@ -151,14 +151,15 @@ class _Words(NamedTuple):
             return coloured(f"lane{'s' * (len(lanes) > 1)} {' '.join(lanes)}, column {place.column}, [{place.bits}]{owner}", place.lane)
         return coloured(f"lane {place.lane}, {name}{place.register if register else ''}[{place.bits}]", place.lane)
 
-    def loaded(self, place: RegisterPlace) -> Cell:
-        """The register that a load puts the element of D into."""
+    def registers(self, place: RegisterPlace) -> Cell:
+        """The register that a load puts the element of D into, or a store takes it from."""
         from ptxmma.matrices.arrangements import bit_range
 
         d = self.operands.d
         assert d.element is not None
         bits = bit_range(place.bit + d.shift, d.element.bits)
-        return coloured(f"warp {place.warp}, lane {place.lane}, r{place.register}[{bits}]{self._of_cta(place.cta)}", place.lane)
+        thread = f"warp {place.warp}, lane {place.lane}"
+        return coloured(f"taddr {place.address:#x}: {thread}, r{place.register}[{bits}]{self._of_cta(place.cta)}", place.lane)
 
     def before(self, traced: Trace) -> Cell | str:
         """Where the element of C is."""
@@ -187,7 +188,7 @@ def _title(instruction: Instruction, words: _Words, traced: Trace) -> str:
     lines += [seen(d.observed)] if d.observed else []
     lines.append(f"D{_at(traced)}: {plain(words.where(traced.d, d.name))}")
     if traced.register:
-        lines.append(f"  loaded from {traced.register.address:#x} to {plain(words.loaded(traced.register))}")
+        lines.append(f"  in registers, {plain(words.registers(traced.register))}")
     return "\n".join([*lines, f"C{_at(traced)}: {plain(words.before(traced))}{leave_out}"])
 
 
@@ -205,7 +206,7 @@ def _json(instruction: Instruction, operand: Operand, traced: Trace) -> None:
     observed = {"observed": operand.observed} if operand.observed else {}
     about = {"instruction": instruction.canonical, **dict(instruction.variant.chosen), "row": traced.row, "col": traced.col}
     terms = [{"a": _source(term.a), "picked_by": _record(term.pick), "b": [_source(source) for source in term.b]} for term in traced.terms]
-    loaded = {"loaded": traced.register._asdict()} if traced.register else {}
+    loaded = {"register": traced.register._asdict()} if traced.register else {}
     unknown = {"unknown": list(traced.unknown)} if traced.unknown else {}
     emit({**about, **several, **observed, "d": _record(traced.d), **loaded, "c": _record(traced.c), "terms": terms, **unknown})
 

@@ -55,7 +55,7 @@ def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
     "--through",
     metavar="LOAD",
     shell_complete=spellings,
-    help="For tcgen05: the tcgen05.ld that loads D; shows the register of the element.",
+    help="For tcgen05: a tcgen05.ld or st of D; shows the register of the element.",
 )
 @click.option("--base", type=integer, help="For tcgen05: the address of D; lanes and columns of D are then those of the memory.")
 @table_options()

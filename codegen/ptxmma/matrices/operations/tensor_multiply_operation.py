@@ -164,6 +164,10 @@ class _Inputs(NamedTuple):
         if unknown := ids.keys() - {f"scale-id-{matrix}" for matrix in scales}:
             has = f"it has {', '.join(f'scale-id-{matrix}' for matrix in scales)}" if scales else "it scales no blocks"
             raise Missing(f"{instruction.canonical} has no {', '.join(sorted(unknown))}: {has}")
+        for matrix, operand in scales.items():
+            legal = operand.tensor.selections["scale_id"] if operand.tensor else ()
+            if (given := ids.get(name := f"scale-id-{matrix}")) is not None and legal and given not in legal:
+                raise ValueError(f"{name} = {given} is not legal: {', '.join(map(str, legal))}")
         if chosen == "tensor-matrix" and "a" in images:
             raise Missing(f"{instruction.canonical} reads a from tensor memory here: it has no image in shared memory")
         selected = {matrix: {"scale_id": ids[f"scale-id-{matrix}"]} if f"scale-id-{matrix}" in ids else {} for matrix in scales}
