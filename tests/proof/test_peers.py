@@ -146,7 +146,7 @@ def test_the_compiler_says_what_is_recorded(catalog: Catalog, cutlass: Cutlass, 
     outcome = peers.run(
         catalog,
         "2026-01-02",
-        choose=lambda atom: bool(re.search("sm(75|89)", atom.file) or re.search("64x24x16_F32F16|64x8x64_S32S8S8", atom.type)),
+        choose=lambda atom: bool(re.search("sm(75|89|100)", atom.file) or re.search("64x24x16_F32F16|64x8x64_S32S8S8", atom.type)),
         types=["cute::half_t"],
         nvcc=nvcc,
     )

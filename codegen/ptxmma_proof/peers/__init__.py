@@ -149,7 +149,7 @@ def run(
     strange = {name for names in unknown.values() for name in names}
     known = [atom for atom in atoms if atom.name not in strange]
     try:
-        read = probe.read(cutlass, (atom for atom in known if atom.has_layouts), types, nvcc)
+        read = probe.read(cutlass, (atom for atom in known if atom.has_layouts and _in_registers(catalog, atom)), types, nvcc)
     except FileNotFoundError as error:
         raise MissingPeerError(str(error)) from None
     records, bindings = _records(catalog, known, read)
@@ -164,6 +164,12 @@ def run(
         tools.append(Tool(kind="peer", name="PyTorch", version=torch.version, date=date))
     differences = explanations.explain([*bindings, *counted.differences, *(torch.differences if torch else [])])
     return Outcome(catalog, peer, unknown, counted, differences, torch.conversions if torch else [], tuple(tools), date)
+
+
+def _in_registers(catalog: Catalog, atom: Atom) -> bool:
+    """Whether the instruction of an atom has operands in registers: layouts in tensor memory are compared apart."""
+    forms = catalog.find(atom.statements[0].mnemonic).forms
+    return any(operand.layout is not None for form in forms for operand in form.operands)
 
 
 def _unknown(catalog: Catalog, atoms: Iterable[Atom]) -> dict[str, list[str]]:

@@ -33,6 +33,7 @@ def _shown(spec: Spec, protocol: Protocol) -> dict[str, Any]:
             protocol.steps,
             titles={"name": "Step", "text": "What happens"},
             cells={"name": lambda step: f"{numbers[step.name]}\\. {rest.text(step.name)}", "instruction": instruction},
+            without=("role",),
         ),
         "definitions": struct_tables.table(protocol.definitions, titles={"name": "Term", "text": "Meaning"}, code=("formula",)),
         "orderings": struct_tables.table(

@@ -27,7 +27,7 @@ SPACE = "\u00a0"
 SOFT_BREAK = "\u200b"
 #: Where the next line of a cell is indented; blank lines stay empty.
 _BREAK, _INDENTED = re.compile(r"\n(?=[^\n])"), "\n   "
-_SECTION = re.compile(r"\d+(\.\d+)+")
+_SECTION = re.compile(r"\d+(\.\d+)+(, Table \d+)?")
 
 
 def text(plain: str) -> str:
