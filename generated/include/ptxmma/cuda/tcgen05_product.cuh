@@ -218,7 +218,7 @@ struct tcgen05_product
     return detail::with_depth({Opcode, CtaGroup, Kind, ScaleVec, sizes::m, sizes::n, sizes::k, detail::type_of<D>::value,
                                detail::type_of<A>::value, detail::type_of<B>::value, detail::type_of<Scale>::value, major_a, major_b});
   }
-  static constexpr ptxmma_tcgen05_product p = value();  // with K-major matrices
+  static constexpr ptxmma_tcgen05_product p = value(PTXMMA_MAJORNESS_K, PTXMMA_MAJORNESS_K);  // with K-major matrices
   static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F16), "ptxmma: types of this kind: D f16, A f16, B f16; or D f32, A f16 or bf16, B f16 or bf16");
   static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_TF32), "ptxmma: types of this kind: D f32, A tf32, B tf32");
   static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F8F6F4), "ptxmma: types of this kind: D f32 or f16, A e4m3 or e5m2 or e2m3 or e3m2 or e2m1, B e4m3 or e5m2 or e2m3 or e3m2 or e2m1");
@@ -237,20 +237,20 @@ struct tcgen05_product
   static_assert(ptxmma_tcgen05_product_is_legal(p),
                 "ptxmma: there is no such product: an error above names the legal types or sizes, or this kind lacks the opcode, CTA group, block size, K or type of scale factors");
 
-  static constexpr uint32_t m = value().m, n = value().n, k = value().k;
-  static constexpr uint32_t a_depth = ptxmma_tcgen05_product_a_depth(value());      // elements of A along k that an instruction reads
+  static constexpr uint32_t m = p.m, n = p.n, k = p.k;
+  static constexpr uint32_t a_depth = ptxmma_tcgen05_product_a_depth(p);      // elements of A along k that an instruction reads
   static constexpr uint32_t ctas = CtaGroup == PTXMMA_TCGEN05_CTA_GROUP_2 ? 2 : 1;  // each has its part of the rows of A and the columns of B
-  static constexpr uint32_t d_columns = ptxmma_tcgen05_product_d_columns(value());  // of tensor memory
+  static constexpr uint32_t d_columns = ptxmma_tcgen05_product_d_columns(p);  // of tensor memory
 
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  struct a_tile : detail::product_tile<ptxmma_tcgen05_product_pads(value(), detail::type_of<A>::value) != 0, A, majorness, swizzle, extent, depth, a_depth> {
-    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<A>::value), "ptxmma: the product does not read such an A from a tile: no type of 4 bits is MN-major where it is packed, and tf32 is so only with 32-byte atoms: take a_atom_tile or b_atom_tile");
+  struct a_tile : detail::product_tile<ptxmma_tcgen05_product_pads(p, detail::type_of<A>::value) != 0, A, majorness, swizzle, extent, depth, a_depth> {
+    static_assert(ptxmma_tcgen05_product_reads(p, majorness, detail::type_of<A>::value), "ptxmma: the product does not read such an A from a tile: no type of 4 bits is MN-major where it is packed, and tf32 is so only with 32-byte atoms: take a_atom_tile or b_atom_tile");
     static_assert(extent >= m / ctas, "ptxmma: the tile has fewer rows than the product reads: at least M, or M / 2 in each CTA of a pair");
     static_assert(depth >= a_depth, "ptxmma: the tile is less deep than the product: at least K, or K / 2 of a sparse A");
   };
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  struct b_tile : detail::product_tile<ptxmma_tcgen05_product_pads(value(), detail::type_of<B>::value) != 0, B, majorness, swizzle, extent, depth, k> {
-    static_assert(ptxmma_tcgen05_product_reads(value(), majorness, detail::type_of<B>::value), "ptxmma: the product does not read such a B from a tile: no type of 4 bits is MN-major where it is packed, and tf32 is so only with 32-byte atoms: take a_atom_tile or b_atom_tile");
+  struct b_tile : detail::product_tile<ptxmma_tcgen05_product_pads(p, detail::type_of<B>::value) != 0, B, majorness, swizzle, extent, depth, k> {
+    static_assert(ptxmma_tcgen05_product_reads(p, majorness, detail::type_of<B>::value), "ptxmma: the product does not read such a B from a tile: no type of 4 bits is MN-major where it is packed, and tf32 is so only with 32-byte atoms: take a_atom_tile or b_atom_tile");
     static_assert(extent >= n / ctas, "ptxmma: the tile has fewer columns than the product reads: at least N, or N / 2 in each CTA of a pair");
     static_assert(depth >= k, "ptxmma: the tile is less deep than the product: at least K");
   };
