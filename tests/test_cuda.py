@@ -355,6 +355,39 @@ def test_what_the_front_does_not_have_is_refused_in_words(
     assert message in done.stderr
 
 
+# --- constants --------------------------------------------------------------------------------------------------------------
+
+
+_CONSTANTS = """
+#include <ptxmma/cuda/tcgen05_product.cuh>
+#include <ptxmma/shared_memory.h>
+#include <ptxmma/wgmma/bf16_bf16.cuh>
+using namespace ptxmma;
+using Multiply = wgmma<shape<64, 128>, f32, bf16, bf16>;
+using Product = tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>;
+using A = Multiply::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 64>;
+using B = Product::b_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_64B, 256, 64>;
+static_assert(Multiply::a::row(5, 3) == 9 && A::offset(1, 8) == 128 && Product::d(1, 2).column == 2, "");
+static_assert(ptxmma_describe_swizzle(PTXMMA_SWIZZLE_128B).bytes == 128, "");
+struct alignas(A::alignment) Stage { unsigned char a[A::bytes], b[B::bytes]; };
+static_assert(sizeof(Stage) == 128 * 64 * 2 + 256 * 64 * 2, "");
+__global__ void kernel(uint64_t* out, uint32_t x, uint32_t k) {
+  out[0] = A::offset(x, k) + B::offset(x, k) + ptxmma_swizzle_address(PTXMMA_SWIZZLE_32B, x, k);
+  out[1] = A::descriptor(x, k).bits + A::advance(A::descriptor(x), k).bits + B::descriptor(x, k).bits;
+  out[2] = Multiply::d::row(x, k) + Multiply::a::lane(x, k) + Multiply::d::col(x, k) + Product::d(x, k).lane;
+}
+"""
+
+
+@pytest.mark.nvcc
+def test_what_a_type_knows_is_a_constant_and_needs_no_table(compiler: Nvcc, tmp_path: Path) -> None:
+    """Static assertions, sizes of arrays, and device code that loads nothing but its parameters."""
+    for target in ("sm_90a", "sm_100a"):
+        ptx = compiler.ptx_of(_CONSTANTS, target, tmp_path)
+        assert set(re.findall(r"\bld\.(\w+)", ptx)) == {"param"}
+        assert not re.search(r"^\.(?:const|global)", ptx, re.M)
+
+
 # --- fences -----------------------------------------------------------------------------------------------------------------
 
 

@@ -59,7 +59,7 @@ __global__ void kernel(ptxmma::tensor_address d, float* out) {
   out[threadIdx.x] = part[31];
 }
 """
-_PRODUCT = """
+_TYPE = """
 using Product = ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>;
 static_assert(Product::n == 256 && Product::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 64>::steps == 4, "");
 """
@@ -142,7 +142,7 @@ def test_nvrtc_refuses_the_chip_without_its_features(nvrtc: Nvrtc) -> None:
     [
         (_KERNEL, "wgmma.mma_async"),
         (_MOVES, "ldmatrix.sync.aligned.m8n8.x4.trans"),
-        ("".join(f"#include <{header}>\n" for header in _headers()) + _PRODUCT, ""),
+        ("".join(f"#include <{header}>\n" for header in _headers()) + _TYPE, ""),
         (_COMPRESSION, "ld.global.cs.v4"),
     ],
     ids=["wgmma", "moves", "headers", "compression"],
