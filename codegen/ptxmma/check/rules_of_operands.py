@@ -38,8 +38,8 @@ RULES: Mapping[str, Rule] = {
         f"mov.b64 %rd1, 0x4000004000010040;\nwgmma.fence.sync.aligned;\n{_WGMMA}",
     ),
     "descriptor": Rule(
-        "The strides, the base offset and the swizzle of a matrix descriptor agree with each other and with the matrix, and its fixed bits "
-        "are right.",
+        "The strides, the base offset and the swizzle of a matrix descriptor agree with each other and with the matrix, and the fixed bits "
+        "of descriptors and of column masks are right.",
         "The instruction accepts all 64-bit numbers. With a stride in bytes instead of units of 16, or one of another swizzle, it reads "
         "other elements than were meant.",
         "Let ptxmma descriptor encode make the descriptor from the type, the swizzle and the size of the matrix.",
