@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,42 @@ __global__ void kernel(ptxmma::tensor_address d) { P::call(d, d, d, true); }
 """
     done = compiler.run(source, "-cubin", "-gencode", "arch=compute_100a,code=sm_100a", folder=tmp_path)
     assert "include <ptxmma/cuda/tcgen05_mma_product.cuh>" in done.stderr
+
+
+_BY_HAND = {
+    "Half::call(d, a, b, accumulate)": "tcgen05.mma.cta_group::1.kind::f16 [%0], %2, %3, {Half}, p;",
+    "Half::call(d, a_tmem, b, accumulate, ashift{})": "tcgen05.mma.cta_group::1.kind::f16.ashift [%0], [%1], %3, {Half}, p;",
+    "Scaled::call(d, a, b, {a_tmem, 0}, {a_tmem + 4, 0}, accumulate)": (
+        "add.u32 q, %1, 4; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [%0], %2, %3, {Scaled}, [%1], [q], p;"
+    ),
+}
+
+
+@pytest.mark.usefixtures("disassembler")
+def test_calls_become_what_is_written_by_hand(compiler: Nvcc, tmp_path: Path) -> None:
+    """The machine code is that of an asm statement with the instruction descriptor as a number."""
+    prologue, statement, end = _CALL.partition("__global__")
+    kernels = []
+    for number, (call, text) in enumerate(_BY_HAND.items()):
+        product = call.split(":")[0]
+        asm = text.replace(f"{{{product}}}", "%4")
+        hand = (
+            f'asm volatile("{{.reg .pred p; .reg .b32 q; setp.ne.b32 p, %5, 0; {asm}}}" : : "r"(d.bits), "r"(a_tmem.bits), "l"(a.bits), '
+            f'"l"(b.bits), "n"({product}::instruction<PTXMMA_MAJORNESS_K, PTXMMA_MAJORNESS_MN>()), "r"(int(accumulate)) : "memory")'
+        )
+        for kind, body in (("typed", call), ("hand", hand)):
+            kernels.append((statement + end).replace("void kernel(", f"void {kind}_{number}(").replace("CALL", body))
+    arch = ("-gencode", "arch=compute_100a,code=sm_100a")
+    done = compiler.run(prologue + "\n".join(kernels), "-std=c++17", "-cubin", *arch, "-o", "kernels.cubin", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    code = subprocess.run(["cuobjdump", "-sass", tmp_path / "kernels.cubin"], capture_output=True, text=True, check=True).stdout
+    bodies = dict(re.findall(r"Function : _Z\d+(\w+?_\d)\w*\n(.*?)(?=Function : |\Z)", code, re.DOTALL))
+    for number in range(len(_BY_HAND)):
+        hand, typed = (re.findall(r"/\*[0-9a-f]{4,}\*/\s+(.*?);", bodies[f"{kind}_{number}"]) for kind in ("hand", "typed"))
+        assert any(line.startswith("UTC") for line in map(_bare, hand))
+        assert typed == hand
+
+
+def _bare(line: str) -> str:
+    """A machine instruction without its predicate."""
+    return re.sub(r"^@!?U?P\w+\s+", "", line)

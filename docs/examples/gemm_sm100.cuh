@@ -110,28 +110,28 @@ __global__ void __launch_bounds__(THREADS, 1) kernel(
     ptx::mbarrier_init(&shared.done, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
-  if (warp == 0) {
+  if (warp == 1) {  // its threads are together; thread 0 may have left those of its warp
     ptxmma::tcgen05_alloc_cta_group_1_shared_cta(&shared.allocated, Product::d_columns);
     ptxmma::tcgen05_relinquish_alloc_permit_cta_group_1();
   }
   ptxmma::tcgen05_fence_before_thread_sync();
   __syncthreads();
   ptxmma::tcgen05_fence_after_thread_sync();
-  const ptxmma::tensor_address sums{shared.allocated};
+  const ptxmma::tensor_address accumulator{shared.allocated};
 
   if (warp == 0 && hopper::elect_one()) produce(shared, a, b, row, column, steps);
-  if (warp == 1 && hopper::elect_one()) multiply(shared, sums, steps);
-  __syncwarp();
+  if (warp == 1 && hopper::elect_one()) multiply(shared, accumulator, steps);
+  __syncwarp();  // the threads of a warp load together
   wait(&shared.done, 0);
   ptxmma::tcgen05_fence_after_thread_sync();
-  write(shared.d, sums, thread);
+  write(shared.d, accumulator, thread);
 
   ptx::fence_proxy_async(ptx::space_shared);  // TMA sees what the threads wrote
   ptxmma::tcgen05_fence_before_thread_sync();
   __syncthreads();
-  if (warp == 0) {
+  if (warp == 1) {
     ptxmma::tcgen05_fence_after_thread_sync();
-    ptxmma::tcgen05_dealloc_cta_group_1(sums.bits, Product::d_columns);
+    ptxmma::tcgen05_dealloc_cta_group_1(accumulator.bits, Product::d_columns);
   }
   if (thread == 0) {
     for (uint32_t box = 0; box < D::boxes; ++box) {
