@@ -238,7 +238,7 @@ def test_a_type_of_no_legal_product_says_what_is_legal() -> None:
 def test_show_names_the_type_of_a_product() -> None:
     opcode = "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X"
     answer = ask("show", opcode)
-    assert "#include <ptxmma/cuda/tcgen05_product.cuh>\n" in answer
+    assert "#include <ptxmma/cuda/tcgen05_mma_product.cuh>\n" in answer
     template = "ptxmma::tcgen05_mma<ptxmma::shape<{}>, PTXMMA_TCGEN05_KIND_MXF4NVF4, ptxmma::f32, ptxmma::e2m1, ptxmma::e2m1, "
     template += "PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_SCALE_VEC_4X{}>;\n"
     assert f"using TensorMultiply = {template.format('256, 256', '')}" in answer

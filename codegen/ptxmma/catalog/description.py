@@ -235,7 +235,7 @@ def _cplusplus(instruction: Instruction) -> dict[str, Any]:
     return shown._asdict() | {
         "functions": list(shown.functions),
         "front": product or shown.front,
-        "front_header": f"ptxmma/{product_types.HEADER}" if product else shown.header if shown.front else "",
+        "front_header": f"ptxmma/{product_types.calls_header(instruction)}" if product else shown.header if shown.front else "",
         "statements": list(shown.statements),
     }
 

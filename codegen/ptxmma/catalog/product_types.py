@@ -12,7 +12,7 @@ from ptxmma.catalog.product_rules import TYPES, sized, typed
 from ptxmma.catalog.variants import recased
 from ptxmma.model import InstructionSet
 
-#: The header of the types.
+#: The header of the types without their calls.
 HEADER = "cuda/tcgen05_product.cuh"
 
 _TEMPLATE = re.compile(r"\b(\w+)\s*<")
@@ -24,6 +24,11 @@ _WORD = re.compile(r"\w+")
 #: What a type leaves out.
 _USUAL = {"cta_group": "cta_group::1", "scale_vec": ""}
 _USUAL_SCALE = "ue8m0"
+
+
+def calls_header(instruction: Instruction) -> str:
+    """The header of the types with the calls of an opcode: ``"cuda/tcgen05_mma_product.cuh"``."""
+    return f"cuda/{instruction.variant.instruction.stem}_product.cuh"
 
 
 def product_of_type(catalog: Catalog, text: str) -> Instruction | None:

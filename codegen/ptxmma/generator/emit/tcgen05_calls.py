@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 from ptxmma.catalog.cplusplus import header, hint_parameters, identifier, parameters
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.operands import Operand
-from ptxmma.generator.emit import Output, c_text
+from ptxmma.catalog.product_types import calls_header
+from ptxmma.generator.emit import Output
 from ptxmma.generator.emit.c_conditions import Fact, any_of
 from ptxmma.generator.emit.tcgen05_facts import QUALIFIERS, instruction_formats, known_facts, multiplies, opcode_macro, open_fields
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import Condition, DescriptorField, Facts, Spec, matches
 
-_FOLDER = "generated/include/ptxmma/cuda"
+_FOLDER = "generated/include/ptxmma"
 _SOURCES = ("spec/instructions", "spec/tensor_products.yaml", "spec/descriptors.yaml")
 
 #: How the front takes operands that are bare numbers in the functions: a parameter, and what the function gets of it.
@@ -63,13 +64,13 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         return
     members = [entry for entry in multiplies(catalog) if entry.forms and not _without(entry) and _has_types(spec, entry)]
     head = banner("//", catalog, _SOURCES)
-    yield Output(f"{_FOLDER}/tcgen05_options.cuh", render("cuda/tcgen05_options.cuh.jinja", banner=head, tags=_tags(spec, members)))
+    yield Output(f"{_FOLDER}/cuda/tcgen05_options.cuh", render("cuda/tcgen05_options.cuh.jinja", banner=head, tags=_tags(spec, members)))
     opcodes: dict[str, list[Instruction]] = {}
     for entry in members:
         opcodes.setdefault(entry.variant.instruction.name, []).append(entry)
     for name, entries in opcodes.items():
         text = render("cuda/tcgen05_calls.cuh.jinja", banner=head, **_calls(name, entries))
-        yield Output(f"{_FOLDER}/{c_text.identifier(name)}_product.cuh", text)
+        yield Output(f"{_FOLDER}/{calls_header(entries[0])}", text)
 
 
 def _without(entry: Instruction) -> bool:
