@@ -24,14 +24,14 @@ _COMPUTED = [
         rb"or\.b",
         rb"and\.b",
         rb"add\.[us]",
-        rb"sh(?:l\.b|r\.[bu])",
+        rb"shl\.b",
+        rb"shr\.[bu]",
         rb"bfi\.b",
         rb"selp\.[bsu]",
         rb"cvt\.u\d\d\.u",
     )
 ]
 _WORDS = re.compile(rb"[\w$%]+")
-_LIST = b"{"[0]
 _OPCODE = re.compile(rb"((?:mov|or|and|add|shl|bfi|selp)(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u))\.[bus](16|32|64)")
 _Doubt = TypeVar("_Doubt")
 #: Instructions between a register and the constants that it is made of: of more, nothing is known.
@@ -99,7 +99,7 @@ class KnownBits:
         self._writes: dict[bytes, list[tuple[bytes, bytes, bytes]]] = {}
         for write in itertools.chain.from_iterable(each.findall(text) for each in (_COMPUTED if guess else [_WRITES])):
             target = write[1]
-            for name in _WORDS.findall(target) if target[0] == _LIST or b"|" in target else (target,):
+            for name in (target,) if target.isalnum() or target[1:].isalnum() else _WORDS.findall(target):
                 if name in self._writes:
                     self._writes[name].append(write)
                 else:
@@ -111,16 +111,20 @@ class KnownBits:
         """The 64 bits of a register or a constant, of a narrower register with zeros above."""
         known = self._known.get(operand)
         if known is None:
-            number = literals.integer(operand)
-            if number is not None:
-                return self._known.setdefault(operand, Bits(number).within(64))
             self._known[operand] = _UNKNOWN  # for those that it is made of, if it is one of them
-            writes = self._writes.get(operand, ())
-            if writes and self._depth < _DEEPEST:
-                self._depth += 1
-                known = functools.reduce(Bits.either, [self._written(operand, *write) for write in writes])
-                self._depth -= 1
-            self._known[operand] = known = known or _UNKNOWN
+            known = self._known[operand] = self._computed(operand)
+        return known
+
+    def _computed(self, operand: bytes) -> Bits:
+        writes = self._writes.get(operand)
+        if writes is None:
+            number = literals.integer(operand)
+            return _UNKNOWN if number is None else Bits(number).within(64)
+        if self._depth >= _DEEPEST:
+            return _UNKNOWN
+        self._depth += 1
+        known = functools.reduce(Bits.either, [self._written(operand, *write) for write in writes])
+        self._depth -= 1
         return known
 
     def _written(self, name: bytes, opcode: bytes, target: bytes, rest: bytes) -> Bits:
