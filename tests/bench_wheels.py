@@ -1,16 +1,27 @@
 """How fast ``ptxmma check`` reads PTX that others ship: part of ``make bench``.
 
-The wheel of xformers on PyPI has the PTX of its FlashAttention kernels for sm_80: 171 modules of 226 MB.  It is downloaded once.
+The wheel of xformers on PyPI has the PTX of its FlashAttention-2 kernels for sm_80: 171 modules of 226 MB.  It is downloaded once.
+
+No wheel that we know of has PTX with wgmma: xformers' library of FlashAttention-3 has PTX for sm_80 alone, and vLLM's has none.  In
+``make bench``, the modules of ``bench_check.py`` represent it.  Compile FlashAttention-3 yourself and name the files::
+
+    python tests/bench_wheels.py flash_fwd_hdim128_fp16_sm90.ptx
 """
 
 from __future__ import annotations
 
+import gc
+import os
+import resource
 import shutil
+import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ptxmma import paths
@@ -30,24 +41,46 @@ def main() -> None:
         print(f"check of PTX from the wheel of xformers: skipped, {reason}")
         return
     modules = sorted(_FOLDER.rglob("*.ptx"))
-    size = sum(module.stat().st_size for module in modules) / 1e6
+    size = _size(modules)
+    print(f"{f'check, {len(modules)} modules of the wheel of xformers':<58}{size / _seconds(modules):>5.0f} MB/s  50 MB/s")
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run([sys.executable, "-m", "ptxmma", "check", str(_FOLDER)], check=False, capture_output=True, text=True)
+    wall, used = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    print(f"{f'the same {size:.0f} MB, the whole command, elapsed':<58}{wall:>5.1f} s     {size / _GOAL:.1f} s on two cores")
+    print(f"{'its processor time':<58}{used:>5.1f} s     {2 * size / _GOAL:.1f} s")
+    print(done.stderr.splitlines()[-1])
+
+
+def of_files(modules: Sequence[Path]) -> None:
+    """Print one line for each file."""
+    for module in modules:
+        seconds = statistics.median(_seconds([module]) for _ in range(5))
+        print(f"{f'check of {module.name}, {_size([module]):.1f} MB':<58}{_size([module]) / seconds:>5.1f} MB/s")
+
+
+def _seconds(modules: Sequence[Path]) -> float:
+    """The processor time that a checker takes for some modules, when it has seen the last of them before; set up as the command does it."""
     checker = Checker(notes=False)
+    checker.check_file(modules[-1])
+    gc.freeze()
+    gc.set_threshold(100_000)
     start = time.process_time()
     for module in modules:
         checker.check_file(module)
-    seconds = time.process_time() - start
-    print(f"{f'check, {len(modules)} modules of the wheel of xformers':<58}{size / seconds:>5.0f} MB/s  50 MB/s")
-    start = time.perf_counter()
-    done = subprocess.run([sys.executable, "-m", "ptxmma", "check", str(_FOLDER)], check=False, capture_output=True, text=True)
-    print(f"{f'the same {size:.0f} MB, the whole command':<58}{time.perf_counter() - start:>5.1f} s     {size / _GOAL:.1f} s on two cores")
-    print(done.stderr.splitlines()[-1])
+    return time.process_time() - start
+
+
+def _size(modules: Sequence[Path]) -> float:
+    return sum(module.stat().st_size for module in modules) / 1e6
 
 
 def _missing() -> str:
     """Fetch what is not here; returns what prevents that."""
     if _FOLDER.is_dir():
         return ""
-    if shutil.which("cuobjdump") is None:
+    packaged = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
+    cuobjdump = shutil.which("cuobjdump", path=os.pathsep.join([os.environ["PATH"], str(packaged)]))
+    if cuobjdump is None:
         return "cuobjdump is not installed"
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -62,11 +95,11 @@ def _missing() -> str:
             for number, library in enumerate(_LIBRARIES):
                 (made / str(number)).mkdir(parents=True)
                 extracted = archive.extract(library, scratch)
-                subprocess.run(["cuobjdump", "-xptx", "all", extracted], check=True, capture_output=True, cwd=made / str(number))
+                subprocess.run([cuobjdump, "-xptx", "all", extracted], check=True, capture_output=True, cwd=made / str(number))
         _FOLDER.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(made, _FOLDER)
     return ""
 
 
 if __name__ == "__main__":
-    main()
+    of_files([Path(name) for name in sys.argv[1:]]) if sys.argv[1:] else main()
