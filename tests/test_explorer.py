@@ -560,6 +560,8 @@ def test_a_product_is_chosen_by_what_its_descriptor_says(page: Any) -> None:
     assert _state(page, "colour") == "warp"
     _go(page, "i=tcgen05.mma.sp.cta_group::2.kind::f16&v=tensor&product=m:128&operand=metadata")
     assert "No source says where Metadata lies with dtype = f32" in panel.inner_text()
+    _go(page, "i=tcgen05.cp.cta_group::1.4x256b&v=tensor")
+    assert '"3,1" is row 3, byte 1.' in panel.inner_text()
     _go(page, f"i={_TENSOR_LOAD}&v=tensor")
     panel.get_by_role("button", name=re.compile("^Show tcgen05.mma")).click()
     assert _state(page, "load") == _TENSOR_LOAD

@@ -120,6 +120,7 @@ store.follow((state, changed) => {
     tab.setAttribute("aria-selected", String(shown));
     tab.tabIndex = shown ? 0 : -1;
     views[place][2].element.hidden = !shown;
+    if (shown && changed.has("v")) tab.scrollIntoView({ block: "nearest", inline: "center" });
   });
   // A picture to copy is that of the matrices.
   if (view[0] === "copy") matrices.update(instruction, state, changed);

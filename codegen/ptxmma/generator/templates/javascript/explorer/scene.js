@@ -158,7 +158,7 @@ function upper(name) {
 
 /** @param {string} name */
 export function titleOf(name) {
-  return name.replace(/^scale-(\w)$/, (_, matrix) => `Scale ${matrix.toUpperCase()}`).replace(/^metadata$/, "Metadata").replace(/^p$/, "Addresses p").replace(/^([a-d])$/, (letter) => letter.toUpperCase());
+  return name.replace(/^scale-(\w)$/, (_, matrix) => `Scale ${matrix.toUpperCase()}`).replace(/^metadata$/, "Metadata").replace(/^copy$/, "Copy").replace(/^p$/, "Addresses p").replace(/^([a-d])$/, (letter) => letter.toUpperCase());
 }
 
 /**

@@ -75,7 +75,7 @@ export function operandDetails(scene, facts) {
     h("h2", {}, `${titleOf(places.name)} in tensor memory`),
     h("p", {}, `${places.layout.title[0].toUpperCase()}${places.layout.title.slice(1)}.`),
     h("dl", {}, fact("Holds", `${size}${places.type ? ` of ${places.type}` : ""}`), fact("Columns", `${first === last ? first : `${first}–${last}`}`), fact("Address", h("code", {}, hexOf(base.lane * 2 ** facts.address.lane + base.column)))),
-    h("p", { class: "hints" }, `Point at a cell, or tap it. A cell is one column of one lane and has ${facts.cell} bits; "37,20" is row 37, column 20. Choose a load to see which register of which thread takes each element.`),
+    h("p", { class: "hints" }, `Point at a cell, or tap it. A cell is one column of one lane and has ${facts.cell} bits; "3,1" is ${places.coordinates[0]} 3, ${places.coordinates[1]} 1. Choose a load to see which register of which thread takes each element.`),
     formulaPart(scene, {}),
   );
 }
