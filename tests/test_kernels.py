@@ -76,12 +76,18 @@ def _counted(code: str) -> Counter[str]:
 @pytest.mark.usefixtures("disassembler")
 @pytest.mark.parametrize(
     ("example", "target", "expected"),
-    [("mma_sp", "80", {"HMMA": 1}), ("mma_sp", "120", {"HMMA": 1}), ("wgmma", "90a", {"HGMMA": 4})],
+    [
+        ("mma_sp", "80", {"HMMA": 1}),
+        ("mma_sp", "120", {"HMMA": 1}),
+        ("sparse_layer", "80", {"HMMA": 1}),
+        ("wgmma", "90a", {"HGMMA": 4}),
+    ],
 )
 def test_the_machine_code_of_a_tile(nvcc: str, example: str, target: str, expected: dict[str, int], tmp_path: Path) -> None:
     """One tile becomes its multiplies, without spills and without advice from the assembler."""
     built = tmp_path / "tile.cubin"
     command = [nvcc, f"-I{paths.INCLUDE}", "-gencode", f"arch=compute_{target},code=sm_{target}", "-Xptxas=-v", "-cubin"]
+    command += ["-Werror", "all-warnings"]
     done = subprocess.run([*command, str(_EXAMPLES / f"{example}.cu"), "-o", str(built)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said = done.stdout + done.stderr
@@ -101,6 +107,7 @@ def test_the_machine_code_of_a_tcgen05_kernel(nvcc: str, target: str, tmp_path: 
     built = tmp_path / "gemm.cubin"
     arch = ["-gencode", f"arch=compute_{target},code=sm_{target}"]
     said = _compile(nvcc, _EXAMPLES / "gemm_sm100.cu", built, "-cubin", "-Xptxas=-v", *arch)
+    assert "C75" not in said
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
     code = subprocess.run(["cuobjdump", "-sass", str(built)], capture_output=True, text=True, check=True).stdout
     counted = _counted(code)
