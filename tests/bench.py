@@ -103,8 +103,8 @@ def _includes() -> None:
     """CPU time of an empty CUDA file and of one that includes a header, or all of them, without using it."""
     everything = paths.INCLUDE / "ptxmma" / "ptxmma.cuh"
     largest = sorted(set(paths.INCLUDE.rglob("*.cuh")) - {everything}, key=lambda path: path.stat().st_size)[-6:]
-    moves = everything.parent / "cuda" / "fragment_moves.cuh"  # it includes others
-    headers = [path.relative_to(paths.INCLUDE).as_posix() for path in (*largest, moves, everything)]
+    together = [everything.parent / "cuda" / f"{name}.cuh" for name in ("fragment_moves", "tensor_moves", "tcgen05_mma_product")]
+    headers = [path.relative_to(paths.INCLUDE).as_posix() for path in (*largest, *together, everything)]
     with tempfile.TemporaryDirectory() as scratch:
         commands = {}
         for number, name in enumerate(["", *headers]):
