@@ -16,9 +16,11 @@ import pytest
 
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.operands import TensorOperand
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import Output, docs
 from ptxmma.generator.emit.docs import form_groups
+from ptxmma.matrices import descriptors, shared_memory
 
 _MOST_OF_A_PAGE = 300_000
 
@@ -92,6 +94,41 @@ def test_formulas_need_no_script_from_elsewhere(site: Path) -> None:
         formulas += text.count("<math ")
         assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', text), path.name
     assert formulas
+
+
+def test_a_b200_author_finds_the_answers_in_two_clicks(catalog: Catalog, site: Path) -> None:
+    """By the links in the texts: the bits of the descriptors, the cell and the register of D[37][200], the place of a scale factor."""
+    product = catalog.find("tcgen05.mma.cta_group::1.kind::f16").resolved(m=128, n=256, dtype="f32", atype="bf16", btype="bf16")
+    a = shared_memory.of(product, "a", "128B", k=64, start=0)
+    scaled = catalog.find("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale").resolved(m=128, n=256, atype="e4m3", btype="e4m3")
+    d, factors = product.operand("d-tmem"), scaled.operand("scale-A-tmem")
+    assert isinstance(d, TensorOperand)
+    assert isinstance(factors, TensorOperand)
+    place = factors.locate(row=77, block=0, scale_id=3)
+    register = d.through(catalog.find("tcgen05.ld.sync.aligned.32x32b.x32.b32")).locate(37, 200, base=64)
+    answers = [
+        f"{a.steps(16)[0].encode():#018x}",
+        f"{descriptors.of_product(product):#010x}",
+        f"lane={d.locate(37, 200).lane}, column={d.locate(37, 200).column}",
+        f"warp={register.warp}, lane={register.lane}, register={register.register}",
+        f"lane={place.lane}, column={place.column}, bit={place.bit}",
+    ]
+    near = {site / "index.html"}
+    for _ in range(2):
+        near |= {path for page in list(near) for path in linked(page)}
+    texts = [re.sub(r"<[^>]*>", "", article(page)) for page in near]
+    assert [answer for answer in answers if not any(answer in text for text in texts)] == []
+
+
+def article(page: Path) -> str:
+    """The text of a page without what surrounds it, as HTML."""
+    return page.read_text(encoding="utf-8").partition("<article")[2].partition("</article>")[0]
+
+
+def linked(page: Path) -> set[Path]:
+    """The pages that the text of a page links to."""
+    paths = {(page.parent / href).resolve() for href in re.findall(r'href="([^"#:]+\.html)', article(page))}
+    return {path for path in paths if path.is_file() and path.name != "explorer.html"}
 
 
 def test_the_site_has_every_page(root: Path, site: Path) -> None:
