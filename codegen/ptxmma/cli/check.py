@@ -68,7 +68,9 @@ def _rule_names(_context: click.Context) -> list[str]:
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are errors or warnings.")
 @click.option("--fix", is_flag=True, help="Mend files in place where the meaning stays the same, also what is only a note.")
 @click.option("--unsafe-fixes", is_flag=True, help="Mend also what is right only if the author knows more than the checker.")
-@click.option("--no-flow", is_flag=True, help="Do not follow registers of wgmma from instruction to instruction; faster.")
+@click.option(
+    "--no-flow", is_flag=True, help="Judge instructions one by one: neither follow registers of wgmma nor judge kernels as a whole; faster."
+)
 @database_option
 def command(
     files: tuple[str, ...],
