@@ -141,6 +141,17 @@ struct Gemm {
     if (thread < CLUSTER) ptx::mbarrier_arrive(ptx::sem_relaxed, ptx::scope_cluster, ptx::space_cluster, empty);
   }
 
+  // Waits until a stage is full. To ask takes shared memory's time, which the tensor cores need most where the consumers share a tile: one
+  // warp asks for all. Where they take turns there is no time for a barrier.
+  static __device__ __forceinline__ void wait_for_stage(uint64_t* full, uint32_t parity, int consumer, int thread) {
+    if constexpr (together) {
+      if (thread < WARP) wait(full, parity);
+      hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
+    } else {
+      wait(full, parity);
+    }
+  }
+
   // Multiplies a tile, or the consumer's part of it. `empty` are the barriers of the block that this thread tells.
   __device__ __forceinline__ void multiply(
       typename Sums::type (&sums)[parts], Ring<Shared::stages>& ring, uint64_t* empty, int consumer, int thread) {
@@ -149,7 +160,7 @@ struct Gemm {
     typename Operands::Registers registers[Operands::sets];
     const auto multiply_stage = [&](int set) {
       const int stage = ring.stage;
-      wait(&shared.full[stage], ring.parity);
+      wait_for_stage(&shared.full[stage], ring.parity, consumer, thread);
       Operands::multiply(sums, registers[set], shared.ring[stage], row, thread, step > 0);
       ptxmma::wgmma_wait_group<1>();  // of the stage before: this one keeps the tensor cores busy while the next is issued
       if (step > 0) release(empty + previous, thread);
@@ -170,10 +181,11 @@ struct Gemm {
     release(empty + previous, thread);
   }
 
-  // Writes a chunk to (row, column) of D: the columns from `left` on of a part of a tile. Those before `done` have been written before.
+  // Writes a chunk to (row, column) of D: the columns from `left` on of a part of a tile, already scaled. Those before `done` have been
+  // written before.
   __device__ __forceinline__ void write(
       typename Sums::type& sums, int left, int done, int row, int column, int consumer, int thread, uint32_t parity) {
-    const Scalar alpha = arguments.alpha, beta = arguments.beta;
+    const Scalar beta = arguments.beta;
     unsigned char* buffer = shared.d[consumer];
     uint64_t* loaded = &shared.loaded[consumer];
     if (thread == 0) {
@@ -196,13 +208,9 @@ struct Gemm {
     }
 #pragma unroll
     for (int i = 0; i < count; i += 2) {
-      if (left + Sums::col(0, i) >= done) {
-        part[i] *= alpha;
-        part[i + 1] *= alpha;
-        if (beta != 0) {
-          part[i] += beta * static_cast<Scalar>(pairs[i / 2].x);
-          part[i + 1] += beta * static_cast<Scalar>(pairs[i / 2].y);
-        }
+      if (beta != 0 && left + Sums::col(0, i) >= done) {
+        part[i] += beta * static_cast<Scalar>(pairs[i / 2].x);
+        part[i + 1] += beta * static_cast<Scalar>(pairs[i / 2].y);
       }
       pairs[i / 2] = pair(Output(), part[i], part[i + 1]);
     }
@@ -233,6 +241,13 @@ struct Gemm {
 #pragma unroll
       for (auto& registers : sums) ptxmma::fence_accumulator(registers);
 
+      if (arguments.alpha != 1) {
+#pragma unroll
+        for (auto& registers : sums) {
+#pragma unroll
+          for (Scalar& sum : registers) sum *= arguments.alpha;
+        }
+      }
       const auto [row, column] = corner(tile);
       const int top = row + (together ? consumer * parts * Multiply::m : 0);
 #pragma unroll

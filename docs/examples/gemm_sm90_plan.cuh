@@ -63,7 +63,7 @@ class Launch {
   // the consumers share it, nothing is multiplied while they write it. That takes longer in proportion where multiplying is faster.
   template <class G>
   int cost() const {
-    const int extra = G::Operands::extra + (G::sharers == 1 ? 0 : 24 / int(sizeof(typename G::Operands::Input)));
+    const int extra = G::Operands::extra + (G::sharers == 1 ? 0 : 14 / int(sizeof(typename G::Operands::Input)));
     return ceil_div(tiles<G>(), clusters_) * G::rows * (G::columns + extra);
   }
 
@@ -96,7 +96,7 @@ class Plan : public Launch<typename DenseGemm<Element, Result, major_a, major_b,
                            typename DenseGemm<Element, Result, major_a, major_b, from, 176>::Scalar> {
   using Wide = DenseGemm<Element, Result, major_a, major_b, from, from == From::SHARED ? 192 : 144>;  // A takes registers, too
   using Medium = DenseGemm<Element, Result, major_a, major_b, from, 176>;
-  using Narrow = DenseGemm<Element, Result, major_a, major_b, from, sizeof(storage<Element>) == 1 ? 112 : 128>;
+  using Narrow = DenseGemm<Element, Result, major_a, major_b, from, 128>;
   using Input = storage<Element>;
   using Output = storage<Result>;
 
