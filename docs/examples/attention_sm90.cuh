@@ -27,11 +27,10 @@
 namespace attention_sm90 {
 
 namespace ptx = cuda::ptx;
-using hopper::Ring;
-using hopper::wait;
+using hopper::Ring, hopper::wait, hopper::WARP, hopper::WARPGROUP;
 using ptxmma::shared_address;
 
-constexpr int WARPGROUP = 128, CONSUMERS = 2;
+constexpr int CONSUMERS = 2;
 constexpr ptxmma_majorness K_MAJOR = PTXMMA_MAJORNESS_K, MN_MAJOR = PTXMMA_MAJORNESS_MN;
 constexpr ptxmma_swizzle SWIZZLE = PTXMMA_SWIZZLE_128B;
 
@@ -289,7 +288,7 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1) kernel(const _
   const int warpgroup = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);  // the compiler sees that a warp's threads agree
   if (warpgroup == 0) {
     hopper::give_registers<24>();
-    if (threadIdx.x < 32 && hopper::elect_one()) attention.produce();
+    if (threadIdx.x < WARP && hopper::elect_one()) attention.produce();
   } else {
     hopper::take_registers<240>();
     attention.consume(warpgroup - 1, threadIdx.x % WARPGROUP);

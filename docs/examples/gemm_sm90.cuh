@@ -23,8 +23,7 @@
 namespace gemm_sm90 {
 
 namespace ptx = cuda::ptx;
-using hopper::Ring;
-using hopper::wait;
+using hopper::Ring, hopper::wait, hopper::WARP, hopper::WARPGROUP;
 using ptxmma::shared_address;
 using ptxmma::storage;
 
@@ -36,7 +35,7 @@ __device__ inline int2 pair(int32_t, int32_t x, int32_t y) { return {x, y}; }
 
 __host__ __device__ constexpr int ceil_div(int x, int y) { return (x + y - 1) / y; }
 
-constexpr int WARP = 32, WARPGROUP = 128, CONSUMERS = 2, CLUSTER = 2;
+constexpr int CONSUMERS = 2, CLUSTER = 2;
 constexpr uint32_t SHARED_BYTES = 227 * 1024;  // of a block
 constexpr ptxmma_swizzle SWIZZLE = PTXMMA_SWIZZLE_128B;
 constexpr int SPAN = ptxmma_describe_swizzle(SWIZZLE).bytes;  // a row of a tile, as wide as TMA swizzles

@@ -7,6 +7,8 @@
 
 namespace hopper {
 
+constexpr int WARP = 32, WARPGROUP = 128;  // threads
+
 // Registers for each thread of the warpgroup that calls it. A warpgroup gives some away before others can take them.
 template <int registers>
 __device__ __forceinline__ void give_registers() {
