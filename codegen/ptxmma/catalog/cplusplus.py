@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.operands import ROLES, Operand, Parameter
-from ptxmma.catalog.variants import Variant, expand, placeholders, telling_tokens
+from ptxmma.catalog.variants import Variant, expand, placeholders, recased, telling_tokens
 from ptxmma.model import Hint, InstructionSet
 
 #: A family with more variants than this has a header for each pair of multiplicand types: one header stays cheap to include.
@@ -53,6 +53,11 @@ def identifier(text: str) -> str:
     if name[0].isdigit():
         return f"_{name}"
     return f"{name}_" if name in RESERVED else name
+
+
+def enumerator(*names: str) -> str:
+    """Names of the spec as an enumerator in C: ``PTXMMA_TCGEN05_CTA_GROUP_1`` for ``tcgen05`` and ``cta_group::1``."""
+    return f"PTXMMA_{recased('_'.join(names)).upper()}"
 
 
 def type_qualifiers(entry: InstructionSet) -> list[str]:

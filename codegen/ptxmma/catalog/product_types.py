@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 
 from ptxmma.catalog import resolution
-from ptxmma.catalog.cplusplus import identifier
+from ptxmma.catalog.cplusplus import enumerator, identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.product_rules import TYPES, sized, typed
-from ptxmma.catalog.variants import recased
 from ptxmma.model import InstructionSet
 
 #: The header of the types without their calls.
@@ -24,6 +23,8 @@ _WORD = re.compile(r"\w+")
 #: What a type leaves out.
 _USUAL = {"cta_group": "cta_group::1", "scale_vec": ""}
 _USUAL_SCALE = "ue8m0"
+#: The qualifiers of an opcode on which rules depend, beside the kind.
+QUALIFIERS = tuple(_USUAL)
 
 
 def calls_header(instruction: Instruction) -> str:
@@ -89,7 +90,7 @@ def type_of_product(instruction: Instruction) -> str:
 
 
 def _enumerator(entry: InstructionSet, text: str) -> str:
-    return f"PTXMMA_{entry.stem.partition('_')[0].upper()}_{recased(text).upper()}"
+    return enumerator(entry.stem.partition("_")[0], text)
 
 
 def _has(opcode: Instruction, chosen: Mapping[str, str]) -> bool:
@@ -111,10 +112,10 @@ def _chosen(catalog: Catalog, multiplies: list[Instruction], text: str) -> dict[
 def enumerators(catalog: Catalog, multiplies: list[Instruction]) -> dict[str, dict[str, str]]:
     """The enumerators of ``ptxmma/tcgen05_products.h`` and ``ptxmma/descriptors.h`` in their order, each with its text in PTX."""
     entries = [each.variant.instruction for each in multiplies]
-    names = {"opcode": {f"PTXMMA_{entry.stem.upper()}": entry.name for entry in entries}}
+    names = {"opcode": {enumerator(entry.name): entry.name for entry in entries}}
     kinds = (kind for format in catalog.database.spec.descriptors for kind in format.kinds)
     names["kind"] = {_enumerator(entries[0], kind): kind for kind in kinds}
-    for qualifier in _USUAL:
+    for qualifier in QUALIFIERS:
         values = sorted({each.qualifiers.get(qualifier, "") for each in multiplies})
         names[qualifier] = {_enumerator(entries[0], value or f"no_{qualifier}"): value for value in values}
     return names

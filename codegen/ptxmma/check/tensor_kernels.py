@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _BARRIER_WAIT = re.compile(rb"mbarrier\.(?<![\w$%.]mbarrier\.)(?:try|test)_wait\b")
 #: The steps of the protocol of tensor memory, by the roles that the spec gives them.
-#: Values that contradict each other.
-_DIFFERENT = 2
 _ALLOCATE, _FREE, _COMMIT, _FENCE, _WAIT = "allocate", "free", "commit", "fence-after", "wait-loads"
 
 
@@ -121,7 +119,7 @@ class TensorKernels:
         """
         for same in self._protocol.same if self._protocol is not None else ():
             values = {opcode: self._value(opcode, same.qualifier) for opcode in opcodes if opcode.startswith(self._opcodes)}
-            if len({*filter(None, values.values())}) < _DIFFERENT:
+            if len({*filter(None, values.values())}) <= 1:  # most kernels: their statements need not be read
                 continue
             grouped = [(each, values[each.opcode]) for each in self._statements(function, opcodes) if values[each.opcode]]
             others = [(each, value) for each, value in grouped if value != grouped[0][1]]

@@ -21,9 +21,11 @@ _CONTROL = (b"bra", b"brx", b"call", *_ENDS)
 #: What may come between the end of a statement and an opcode, or a colon: scopes, line information, a predicate, or the name of a label.
 _BEFORE = re.compile(rb"[\s{}]*(?:\.(?:loc|file)\b[^\n]*\n[\s{}]*)*(?:(@!?\s*" + NAME + rb"\s+)|(" + NAME + rb")\s*)?")
 _COLON = b":"
+_MARKS = (re.compile(rb":(?<!::)(?!:)"), re.compile(rb"\.branchtargets\b"))
+
+
 #: The place of a label that is missing.
 MISSING = -1
-_MARKS = (re.compile(rb":(?<!::)(?!:)"), re.compile(rb"\.branchtargets\b"))
 
 
 class Label(NamedTuple):

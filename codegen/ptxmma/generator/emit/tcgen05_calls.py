@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ptxmma.catalog.cplusplus import header, hint_parameters, identifier, parameters
+from ptxmma.catalog.cplusplus import enumerator, header, hint_parameters, identifier, parameters
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.product_types import calls_header
+from ptxmma.catalog.product_types import QUALIFIERS, calls_header
 from ptxmma.generator.emit import Output
 from ptxmma.generator.emit.c_conditions import Fact, any_of
-from ptxmma.generator.emit.tcgen05_facts import QUALIFIERS, instruction_formats, known_facts, multiplies, opcode_macro, open_fields
+from ptxmma.generator.emit.tcgen05_facts import instruction_formats, known_facts, multiplies, open_fields
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import Condition, DescriptorField, Facts, Spec, matches
 
@@ -97,7 +97,7 @@ def _calls(name: str, entries: Sequence[Instruction]) -> dict[str, Any]:
     sparse = any(entry.sparse for entry in entries)
     return {
         "name": name,
-        "opcode": opcode_macro(name),
+        "opcode": enumerator(name),
         "wrappers": header(entries[0]),
         "example": "metadata, " if sparse else "",
         "hints": hint_parameters(entries[0]),

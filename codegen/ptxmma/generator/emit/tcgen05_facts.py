@@ -6,17 +6,15 @@ from collections.abc import Iterator
 
 from ptxmma.catalog import resolution
 from ptxmma.catalog.chosen_product import argument_of
+from ptxmma.catalog.cplusplus import enumerator
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.product_rules import TYPES
-from ptxmma.catalog.variants import recased
+from ptxmma.catalog.product_types import QUALIFIERS
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_conditions import Fact, Write
-from ptxmma.generator.emit.c_headers.descriptor_structs import kind_macro
 from ptxmma.model import DescriptorField, DescriptorFormat, Spec
 
 FAMILY = "tcgen05"
-#: The qualifiers of an opcode on which rules depend, beside the kind.
-QUALIFIERS = ("cta_group", "scale_vec")
 
 
 def multiplies(catalog: Catalog) -> list[Instruction]:
@@ -28,11 +26,11 @@ def known_facts() -> dict[str, Fact]:
     """What conditions test: the C expression of each fact of a product ``p``, and how C writes its values."""
     types = {name: (f"p.{name}", type_macro) for name in (*TYPES, "stype")}
     sizes = {name: (f"p.{name}", str) for name in "mnk"}
-    qualifiers = {name: (f"p.{name}", writer(name)) for name in QUALIFIERS}
+    qualifiers = {name: (f"p.{name}", _writer(name)) for name in QUALIFIERS}
     sides = {f"{name}_majorness": (f"p.{name}_majorness", lambda value: f"PTXMMA_MAJORNESS_{value}") for name in "ab"}
     sparse = ("(uint32_t)ptxmma_tcgen05_product_is_sparse(p)", str)
-    kind = ("p.kind", lambda value: kind_macro(FAMILY, value))
-    return {"name": ("p.opcode", opcode_macro), "kind": kind, "sparse": sparse, **types, **sizes, **qualifiers, **sides}
+    kind = ("p.kind", lambda value: enumerator(FAMILY, value))
+    return {"name": ("p.opcode", enumerator), "kind": kind, "sparse": sparse, **types, **sizes, **qualifiers, **sides}
 
 
 def type_macro(name: str) -> str:
@@ -40,14 +38,9 @@ def type_macro(name: str) -> str:
     return f"PTXMMA_TYPE_{c_text.macro(name)}"
 
 
-def opcode_macro(name: str) -> str:
-    """The enumerator of an instruction."""
-    return f"PTXMMA_{c_text.macro(name)}"
-
-
-def writer(qualifier: str) -> Write:
+def _writer(qualifier: str) -> Write:
     """How C writes the values of a qualifier, also where it is left out."""
-    return lambda value: f"PTXMMA_{c_text.macro(FAMILY)}_{c_text.macro(recased(value or f'no_{qualifier}'))}"
+    return lambda value: enumerator(FAMILY, value or f"no_{qualifier}")
 
 
 def instruction_formats(spec: Spec) -> list[DescriptorFormat]:

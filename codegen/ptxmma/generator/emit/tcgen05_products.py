@@ -7,22 +7,15 @@ from typing import Any, NamedTuple
 
 from ptxmma.catalog import product_types
 from ptxmma.catalog.chosen_product import argument_of
-from ptxmma.catalog.cplusplus import identifier
+from ptxmma.catalog.cplusplus import enumerator, identifier
 from ptxmma.catalog.instructions import Catalog, OperandForm
 from ptxmma.catalog.product_rules import TYPES
+from ptxmma.catalog.product_types import QUALIFIERS
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit import Output, c_text, tcgen05_tiles
 from ptxmma.generator.emit.c_conditions import Fact, all_of, among, any_of
 from ptxmma.generator.emit.cuda.guards import Guards
-from ptxmma.generator.emit.tcgen05_facts import (
-    QUALIFIERS,
-    instruction_formats,
-    known_facts,
-    multiplies,
-    opcode_macro,
-    open_fields,
-    writer,
-)
+from ptxmma.generator.emit.tcgen05_facts import instruction_formats, known_facts, multiplies, open_fields
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import COORDINATES, Condition, DescriptorField, Range, Spec, formula
 
@@ -56,14 +49,14 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     facts = known_facts()
     values = {"c": c_text, "spec": spec, "write": {name: write for name, (_, write) in facts.items()}, "tag": identifier}
     values |= {
-        "enums": _enums(catalog),
+        "enums": {name: values for name, values in product_types.enumerators(catalog, multiplies(catalog)).items() if name != "kind"},
         "opcodes": _opcodes(catalog, facts),
         "rules": _rules(spec, facts),
         "needs": _needs(spec, facts),
         "legal": _legal(spec, facts),
     }
-    sparse = dict.fromkeys(opcode_macro(entry.variant.instruction.name) for entry in multiplies(catalog) if entry.sparse)
-    values |= {"sparse": " || ".join(f"p.opcode == {enumerator}" for enumerator in sparse)}
+    sparse = dict.fromkeys(enumerator(entry.variant.instruction.name) for entry in multiplies(catalog) if entry.sparse)
+    values |= {"sparse": " || ".join(f"p.opcode == {opcode}" for opcode in sparse)}
     values |= {"scaled": any_of(_scaled(spec), {**facts, "kind": ("Kind", facts["kind"][1])})}
     values |= {"layouts": _layouts(spec, facts), "formats": _formats(spec, facts)}
     values |= {"choices": {field.name: field for format in instruction_formats(spec) for field in open_fields(format)}}
@@ -77,19 +70,6 @@ def emit(catalog: Catalog) -> Iterator[Output]:
 
 def _forms(catalog: Catalog) -> list[OperandForm]:
     return [form for entry in multiplies(catalog) for form in entry.forms]
-
-
-# --- names ------------------------------------------------------------------------------------------------------------------
-
-
-def _enums(catalog: Catalog) -> dict[str, dict[str, str]]:
-    """The values of each qualifier in C, with their PTX text; opcodes first."""
-    members = multiplies(catalog)
-    named = {"opcode": {opcode_macro(each.name): each.name for each in (entry.variant.instruction for entry in members)}}
-    for qualifier in QUALIFIERS:
-        values = dict.fromkeys(entry.qualifiers.get(qualifier, "") for entry in members)
-        named[qualifier] = {writer(qualifier)(value): value for value in sorted(values, key=lambda value: (value != "", value))}
-    return named
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------------

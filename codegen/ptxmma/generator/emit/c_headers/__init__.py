@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ptxmma.catalog import requirements
+from ptxmma.catalog.cplusplus import enumerator
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
 from ptxmma.generator.emit import Output, c_text, formula_text
@@ -69,7 +70,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         yield file("tensor_memory.h", "tensor_memory.h", "spec/tensor_memory.yaml", memory=spec.tensor_memory, functions=groups)
     if spec.descriptors:
         headers.append("descriptors.h")
-        names = {"kinds": descriptor_structs.kinds(spec.descriptors), "kind_macro": descriptor_structs.kind_macro}
+        names = {"kinds": descriptor_structs.kinds(spec.descriptors), "enumerator": enumerator}
         structs = [descriptor_structs.struct(spec, format) for format in spec.descriptors]
         masks_of_columns = [mask_functions.mask(spec, entry) for entry in spec.column_masks]
         yield file("descriptors.h", "descriptors.h", "spec/descriptors.yaml", structs=structs, masks=masks_of_columns, **names)

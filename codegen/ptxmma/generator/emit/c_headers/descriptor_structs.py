@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from ptxmma.catalog.descriptor_bits import ones, spare, width_of
 from ptxmma.catalog.descriptor_codec import Codec
-from ptxmma.generator.emit import c_text
 from ptxmma.model import DescriptorField, DescriptorFormat, Spec
 
 
@@ -68,11 +67,6 @@ def kinds(formats: Iterable[DescriptorFormat]) -> dict[str, list[str]]:
     for format in formats:
         families.setdefault(format.family, []).extend(format.kinds)
     return {family: list(dict.fromkeys(names)) for family, names in families.items() if names}
-
-
-def kind_macro(family: str, kind: str) -> str:
-    """The enumerator of a kind: ``PTXMMA_TCGEN05_KIND_F16``."""
-    return f"PTXMMA_{c_text.macro(family)}_KIND_{c_text.macro(kind.removeprefix('kind::'))}"
 
 
 def bit_text(field: DescriptorField) -> str:
