@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma.catalog.descriptor_codec import codec
+from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instructions import Missing
 
 _BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}

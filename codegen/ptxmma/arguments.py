@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -34,6 +35,23 @@ def integer(name: str, value: Any, wanted: str = "one integer") -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}") from None
+
+
+def one_of(what: str, value: str | None, allowed: Iterable[str]) -> None:
+    """Check that a name is one of some; None passes.
+
+    Raises:
+        ValueError: an unknown name; the message has the closest, or all of them.
+    """
+    if value is None:
+        return
+    names = list(dict.fromkeys(allowed))
+    if value in names:
+        return
+    import difflib  # only when there is something to explain
+
+    close = difflib.get_close_matches(value, names, 3)
+    raise ValueError(f"unknown {what} {value!r}; " + (f"closest: {', '.join(close)}" if close else f"known: {', '.join(names)}"))
 
 
 def shortened(text: str, most: int = 200) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 
 from ptxmma.arguments import integer
-from ptxmma.catalog.descriptor_codec import Codec, codec
+from ptxmma.catalog.descriptor_codec import Codec
+from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.model import ColumnMask, Spec, formula
 

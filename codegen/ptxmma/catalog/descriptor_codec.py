@@ -1,29 +1,18 @@
-"""Descriptors: their fields to bits and back, for every format of ``spec/descriptors.yaml``.
-
->>> f16 = codec("instruction", kind="f16")
->>> hex(f16.encode(dtype="f32", atype="bf16", btype="bf16", m=128, n=256))
-'0x8400490'
->>> f16.decode(0x8400490)["atype"]
-'bf16'
-"""
+"""Fields of descriptors to bits and back: one format of ``spec/descriptors.yaml``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.arguments import integer, shortened
-from ptxmma.catalog import chosen_product, resolution
+from ptxmma.catalog import chosen_product
 from ptxmma.catalog.descriptor_bits import FieldValue, Mistake, Value, bits_text, mask, ones, placed, spare, taken, width_of
-from ptxmma.catalog.descriptor_readers import check_target, reads
 from ptxmma.catalog.instruction_facts import Instruction
-from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.requirements import targets_of
-from ptxmma.catalog.target_names import target_named
 from ptxmma.model import DescriptorField, DescriptorFormat, FieldCase, Spec, matches
 
 #: What the cases of fields test: the kind, and the values of other fields.
 _Facts = dict[str, Value]
-_KIND = "kind::"
 
 
 class Codec:
@@ -40,7 +29,7 @@ class Codec:
     def __init__(
         self, spec: Spec, format: DescriptorFormat, kind: str = "", target: str | None = None, opcodes: Sequence[Instruction] = ()
     ) -> None:
-        """A codec of one of the formats of a spec; :func:`codec` looks formats up."""
+        """A codec of one of the formats of a spec."""
         self.format, self.kind, self.target, self.opcodes = format, kind, target, tuple(opcodes)
         self._features = targets_of(spec).features(target) if target else None
         self.parameters = tuple(field for field in format.fields if field.fixed is None)
@@ -256,65 +245,3 @@ class Codec:
             if name not in names
         ]
         return f"; {', '.join(others)}" if others else ""
-
-
-# --- looking formats up -----------------------------------------------------------------------------------------------------
-
-
-def codec(describes: str, family: str = "tcgen05", *, kind: str = "", target: str | None = None, database: DatabaseLike = None) -> Codec:
-    """The codec of a descriptor.
-
-    Args:
-        describes: ``"matrix"`` in shared memory; ``"instruction"``; ``"columns"`` of B that are taken as zeros.
-        family: of instructions, ``"wgmma"`` or ``"tcgen05"``: the same bits mean different things to them.
-        kind: of an instruction descriptor, as PTX has it: ``"f16"`` or ``"kind::f16"``.
-        target: the values must be legal for it, by any name: ``"sm_100a"``, ``"B200"``; for any target by default.
-        database: where the facts come from; the packaged database by default.
-
-    Raises:
-        ValueError: the family has no such descriptor, an unknown kind or target, or a target without instructions that read it.
-    """
-    spec = catalog(database).database.spec
-    formats = [each for each in spec.descriptors if each.describes == describes and reads(family, each.family)]
-    if not formats:
-        known = dict.fromkeys(each.describes for each in spec.descriptors if reads(family, each.family))
-        raise ValueError(f"{family} has no descriptor that describes {describes!r}; it has: {', '.join(known) or 'none'}")
-    kinds = [each for format in formats for each in format.kinds]
-    spelled = kind if kind.startswith(_KIND) or not kind else _KIND + kind
-    if spelled not in (kinds or [""]):
-        known_kinds = ", ".join(each.removeprefix(_KIND) for each in kinds)
-        raise ValueError(
-            f"{'unknown kind ' + repr(kind) if kind else 'the descriptor depends on the kind'}; known: {known_kinds}"
-            if kinds
-            else f"the {describes} descriptor of {family} does not depend on a kind"
-        )
-    chosen = next(each for each in formats if spelled in (each.kinds or ("",)))
-    memo, named = catalog(database).database.memo, target_named(spec, target) if target else None
-    key = ("codec", chosen.name, spelled, named)
-    if key not in memo:
-        if named:
-            check_target(chosen, spelled, named, database)
-        chooses = describes == "instruction"
-        readers = catalog(database).all(lambda entry: chooses and entry.operation == resolution.OPERATION and reads(entry.family, family))
-        memo[key] = Codec(spec, chosen, spelled, named, [each for each in readers if spelled in each.qualifiers.values()])
-    made: Codec = memo[key]
-    return made
-
-
-def instruction_descriptor(kind: str, *, target: str | None = None, database: DatabaseLike = None, **fields: Value) -> int:
-    """The 32 bits of the instruction descriptor of a ``tcgen05.mma``.
-
-    Args:
-        kind: ``"f16"`` or ``"kind::f16"``.
-        target: as of :func:`codec`.
-        database: as of :func:`codec`.
-        fields: ``m``, ``n``, the types ``dtype``, ``atype`` and ``btype``, and what else the kind has, such as ``a_majorness="MN"``,
-            ``negate_b=True``, ``sparse=1``, ``scale_type="ue8m0"``; what is left out is 0, and a type that the kind prescribes may be.
-
-    Raises:
-        TypeError, ValueError: as :func:`codec` and :meth:`Codec.encode`.
-
-    >>> hex(instruction_descriptor("mxf8f6f4", atype="e4m3", btype="e5m2", m=128, n=64))
-    '0x8900400'
-    """
-    return codec("instruction", kind=kind, target=target, database=database).encode(**fields)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NoReturn
 
 import msgspec
 
-from ptxmma.arguments import shortened
+from ptxmma.arguments import one_of, shortened
 from ptxmma.catalog import resolution
 from ptxmma.catalog.instruction_facts import Hints, Instruction, Missing, OperandForm
 from ptxmma.catalog.operands import multiplicands
 from ptxmma.catalog.spellings import Spellings, takes, without_hints
 from ptxmma.catalog.target_names import target_named
+from ptxmma.catalog.type_names import types_named
 from ptxmma.catalog.variants import Variant, expand, fixed_tokens
-from ptxmma.model import Database, InstructionSet, Spec, operand_names
+from ptxmma.model import Database, InstructionSet, operand_names
 
 __all__ = [
     "Catalog", "DatabaseLike", "Instruction", "Missing", "OperandForm", "UnknownInstruction",
@@ -210,13 +211,13 @@ def instructions(
     """
     in_database = catalog(database)
     spec = in_database.database.spec
-    _known("family", family, (entry.family for entry in spec.instructions))
+    one_of("family", family, (entry.family for entry in spec.instructions))
     target = None if target is None else target_named(spec, target)
-    _known("ptx", ptx, (entry.version for entry in spec.isa_versions))
-    _known("atype", atype, (entry.name for entry in spec.types.elements))
+    one_of("ptx", ptx, (entry.version for entry in spec.isa_versions))
+    one_of("atype", atype, (entry.name for entry in spec.types.elements))
     elements = None if element is None else types_named(spec, element)
     if shape is not None and not any(_has_shape(entry, shape) for entry in in_database.all()):
-        _known("shape", shape, (text for entry in in_database.all() for text in _shapes(entry)))
+        one_of("shape", shape, (text for entry in in_database.all() for text in _shapes(entry)))
     passing = _passing(in_database, family, target, ptx, atype, elements, shape, sparse)
     part = re.compile(".*".join(map(re.escape, (pattern or "").split("*"))))
     return (each for each in passing if documented in (None, each.documented) and part.search(each.canonical))
@@ -267,37 +268,3 @@ def _passing(
             if not any(ptx is None or version <= ptx for version in first):
                 continue
         yield instruction
-
-
-def type_groups(spec: Spec) -> dict[str, list[str]]:
-    """The element types by their names and by those of groups: ``fp8``, ``int4``."""
-    groups: dict[str, list[str]] = {}
-    for entry in spec.types.elements:
-        groups[entry.name] = [entry.name]
-        kind = {"float": "fp" if entry.sign else "", "signed": "int", "unsigned": "int"}.get(entry.form)
-        if kind:
-            groups.setdefault(f"{kind}{entry.bits}", []).append(entry.name)
-    return groups
-
-
-def types_named(spec: Spec, name: str) -> tuple[str, ...]:
-    """The element types that a name selects: one type, or for ``fp8``, ``fp4``, ``int8`` … all signed floats or integers of that width.
-
-    Raises:
-        ValueError: an unknown type; the message names the closest.
-    """
-    groups = type_groups(spec)
-    _known("element type", name, groups)
-    return tuple(groups[name])
-
-
-def _known(what: str, value: str | None, allowed: Iterable[str]) -> None:
-    if value is None:
-        return
-    names = list(dict.fromkeys(allowed))
-    if value in names:
-        return
-    import difflib  # only when there is something to explain
-
-    close = difflib.get_close_matches(value, names, 3)
-    raise ValueError(f"unknown {what} {value!r}; " + (f"closest: {', '.join(close)}" if close else f"known: {', '.join(names)}"))

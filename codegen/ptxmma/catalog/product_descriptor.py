@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ptxmma.catalog import product_rules
 from ptxmma.catalog.descriptor_bits import Value
-from ptxmma.catalog.descriptor_codec import Codec, codec
+from ptxmma.catalog.descriptor_codec import Codec
+from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instruction_facts import Instruction, Missing
 
 

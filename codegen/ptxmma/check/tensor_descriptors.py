@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog.chosen_product import argument_of, product_of
 from ptxmma.catalog.descriptor_bits import mask
-from ptxmma.catalog.descriptor_codec import codec
+from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.operands.tensor_operand import TensorOperand
 from ptxmma.catalog.product_descriptor import codec_of
 from ptxmma.catalog.product_rules import IllegalProductError

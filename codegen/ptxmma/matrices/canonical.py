@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ptxmma.arguments import integer
-from ptxmma.catalog.descriptor_codec import Codec, codec
+from ptxmma.catalog.descriptor_codec import Codec
+from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instructions import DatabaseLike
 from ptxmma.matrices.shared_types import element_of, memory_of, paddings
 from ptxmma.model import CanonicalLayout, ElementType, SharedMemory, Swizzle, formula

@@ -17,8 +17,8 @@ from ptxmma.catalog.column_masks import zero_columns as zero_columns  # all of t
 from ptxmma.catalog.descriptor_bits import FieldValue as FieldValue
 from ptxmma.catalog.descriptor_bits import Mistake as Mistake
 from ptxmma.catalog.descriptor_codec import Codec as Codec
-from ptxmma.catalog.descriptor_codec import codec as codec
-from ptxmma.catalog.descriptor_codec import instruction_descriptor as instruction_descriptor
+from ptxmma.catalog.descriptor_lookup import codec as codec
+from ptxmma.catalog.descriptor_lookup import instruction_descriptor as instruction_descriptor
 from ptxmma.catalog.product_descriptor import of_product as of_product
 from ptxmma.matrices.matrix_descriptor import Descriptor as Descriptor
 from ptxmma.matrices.matrix_descriptor import base_offset as base_offset

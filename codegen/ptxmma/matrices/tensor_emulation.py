@@ -16,7 +16,7 @@ from ptxmma.arguments import in_range, integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import column_masks, layouts, resolution
-from ptxmma.catalog.descriptor_codec import codec
+from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.resolution import Product

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxmma.catalog import tensor_places
-from ptxmma.catalog.descriptor_codec import Codec, codec
+from ptxmma.catalog.descriptor_codec import Codec
+from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.model import Facts, TensorMemory
