@@ -28,8 +28,8 @@ def _reported(lines: str, target: str = "sm_90") -> list[str]:
     ],
 )
 def test_a_later_register_of_c(c: str, message: str) -> None:
-    found = _reported(f"{_FP8} {_D}, {_AB}, {c};")
-    assert [text.partition(":")[0] for text in found] == ([message] if message else [])
+    messages = _reported(f"{_FP8} {_D}, {_AB}, {c};")
+    assert [text.partition(":")[0] for text in messages] == ([message] if message else [])
     sparse = _reported(f"{_SPARSE} {_D}, {{%r0, %r1, %r2, %r3}}, {{%r4, %r5, %r6, %r7}}, {c}, %r8, 0;")
     assert [text.partition(":")[0] for text in sparse] == ([message] if message else [])
 

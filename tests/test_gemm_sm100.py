@@ -73,8 +73,8 @@ def kernel(nvcc: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
     (folder / "print.cu").write_text(_PROGRAM, encoding="utf-8")
     options = ["-std=c++17", f"-I{paths.INCLUDE}", f"-I{_EXAMPLES}", "-gencode", "arch=compute_100a,code=sm_100a"]
     run(nvcc, *options, folder / "print.cu", "-o", folder / "print")
-    told: dict[str, Any] = json.loads(subprocess.run([folder / "print"], capture_output=True, text=True, check=True).stdout)
-    return told
+    printed: dict[str, Any] = json.loads(subprocess.run([folder / "print"], capture_output=True, text=True, check=True).stdout)
+    return printed
 
 
 def test_descriptors_and_places_are_those_of_the_library(kernel: dict[str, Any]) -> None:

@@ -130,8 +130,8 @@ def test_options_and_numbers_of_operands(call: str, opcode: str, bits: int, comp
     """They become modifiers, immediates, and bits of the instruction descriptor."""
     product = call.split(":")[0]
     ptx = compiler.ptx_of(_CALL.replace("CALL", call), "sm_100a", tmp_path)
-    (found,) = re.findall(r"tcgen05\.mma[\w.]*\.cta_group::1\.(\S+) ", ptx)
-    assert found == opcode
+    (modifiers,) = re.findall(r"tcgen05\.mma[\w.]*\.cta_group::1\.(\S+) ", ptx)
+    assert modifiers == opcode
     plain = compiler.ptx_of(_CALL.replace("CALL", f'asm volatile("// {{%0}}" : : "n"({product}::instruction()))'), "sm_100a", tmp_path)
     (base,) = re.findall(r"// \{(-?\d+)\}", plain)
     wanted = (int(base) | bits) & 0xFFFFFFFF

@@ -372,8 +372,8 @@ def test_blocks_of_pictures_hold_what_they_say(uses: list[TensorPlaces]) -> None
             )
             lane, column, bit = (grid.ravel() for grid in np.meshgrid(lanes, columns, bits, indexing="ij"))
             chosen = {name: legal[0] for name, legal in placed.selections.items()}
-            held = placed.coords(lane, column, bit, spans.get("cta", [0])[0], **chosen)
-            for axis, values in zip(placed.sizes, held, strict=True):
+            coordinates = placed.coords(lane, column, bit, spans.get("cta", [0])[0], **chosen)
+            for axis, values in zip(placed.sizes, coordinates, strict=True):
                 values = np.broadcast_to(values, lane.shape)
                 assert [values.min(), values.max()] == [spans[axis][0], spans[axis][-1]], (placed.layout.name, row)
             count += lane.size

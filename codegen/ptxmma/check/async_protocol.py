@@ -41,7 +41,7 @@ def protocol(catalog: Catalog) -> Protocol | None:
     issues: dict[bytes, dict[int, str]] = {}
     for entry in spec.instructions:
         if entry.asynchronous and entry.family in followed.families:
-            roles = issues.setdefault((entry.opcode or entry.name).encode(), {})
+            roles = issues.setdefault(entry.start, {})
             for names in (text.split(", ") for lists in entry.operands.values() for text in lists):
                 kinds = ((place, entry.operand_kinds.get(name)) for place, name in enumerate(names))
                 roles |= {place: kind.kind for place, kind in kinds if kind is not None and kind.kind in ("accumulator", "fragment")}

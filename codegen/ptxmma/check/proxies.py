@@ -41,9 +41,9 @@ class Proxies:
     def __init__(self, catalog: Catalog) -> None:
         spec = catalog.database.spec
         steps = [(entry.families, step) for entry in spec.protocols for step in entry.steps if step.role == _FENCE]
-        #: The fence that orders what an instruction reads, by how its opcode begins.
+        #: The fence that orders what an instruction reads, by how its opcode starts.
         self._fences = {
-            (entry.opcode or entry.name).encode(): step
+            entry.start: step
             for families, step in steps
             for entry in spec.instructions
             if entry.family in families and any(kind.kind in _DESCRIPTORS for kind in entry.operand_kinds.values())

@@ -59,7 +59,7 @@ class TensorDescriptors:
         self._catalog = catalog
         entries = catalog.database.spec.instructions
         described = (entry for entry in entries if any(kind.kind == _MATRIX for kind in entry.operand_kinds.values()))
-        self._opcodes = tuple({(entry.opcode or entry.name).encode() for entry in described})
+        self._opcodes = tuple({entry.start for entry in described})
         self._meaning = functools.lru_cache(maxsize=1 << 8)(catalog.meaning)
         self._described = functools.lru_cache(maxsize=1 << 8)(self._descriptors)
         self._product = functools.lru_cache(maxsize=1 << 8)(self._read)

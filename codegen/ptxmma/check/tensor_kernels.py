@@ -39,12 +39,11 @@ class TensorKernels:
         self._steps = {step.role: step for step in self._protocol.steps} if self._protocol else {}
         families = self._protocol.families if self._protocol else ()
         entries = [entry for entry in catalog.database.spec.instructions if entry.family in families]
-        self._opcodes = tuple((entry.opcode or entry.name).encode() for entry in entries)
-        self._loads = tuple((entry.opcode or entry.name).encode() for entry in entries if entry.operation == "tensor-load")
-        self._products = tuple((entry.opcode or entry.name).encode() for entry in entries if entry.operation == OPERATION)
-        issued = ((entry.opcode or entry.name).encode() for entry in entries if entry.asynchronous)
-        #: Instructions that may write tensor memory.
-        self._others = tuple(opcode for opcode in issued if not opcode.startswith(self._loads))
+        #: How the opcodes of instructions start: of all, of loads and of products, and of all but loads that may write tensor memory.
+        self._opcodes = tuple(entry.start for entry in entries)
+        self._loads = tuple(entry.start for entry in entries if entry.operation == "tensor-load")
+        self._products = tuple(entry.start for entry in entries if entry.operation == OPERATION)
+        self._others = tuple(entry.start for entry in entries if entry.asynchronous and not entry.start.startswith(self._loads))
 
     def _statements(self, function: Function, opcodes: Set[bytes]) -> list[Statement]:
         """The instructions of the protocol in a kernel; none of another function."""
@@ -68,38 +67,43 @@ class TensorKernels:
         if allocated is not None and _FREE in self._steps:
             yield from tensor_allocations.of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], self._steps[_FREE], statements)
         loaded = self._first(self._loads, statements)
-        later = (
-            [] if loaded is None else [each for each in statements if each.start > loaded.start and each.opcode.startswith(self._others)]
-        )
-        reason = "reading a loaded register waits for that register alone"
-        if later:
-            line, by = (
-                function.position(later[0].start)[0],
-                next(name for name in self._others if later[0].opcode.startswith(name)).decode(),
-            )
-            reason = f"{by} of line {line} may change the cells before they are read"
-        yield from self._lacking(_WAIT, loaded, text, "unwaited-tensor-load", reason, severity="warning" if later else "note")
+        if loaded is not None:
+            yield from self._unwaited(function, statements, loaded)
+            yield from self._unordered(function, statements, loaded)
+
+    def _unwaited(self, function: Function, statements: list[Statement], loaded: Statement) -> Iterator[tuple[Remark, bytes]]:
+        """The remark that a kernel does not wait for its loads."""
+        later = self._first(self._others, statements, loaded.start)
+        if later is None:
+            reason = "reading a loaded register waits for that register alone"
+        else:
+            by = next(start for start in self._others if later.opcode.startswith(start)).decode()
+            reason = f"{by} of line {function.position(later.start)[0]} may change the cells before they are read"
+        yield from self._lacking(_WAIT, loaded, function.text, "unwaited-tensor-load", reason, "note" if later is None else "warning")
+
+    def _unordered(self, function: Function, statements: list[Statement], loaded: Statement) -> Iterator[tuple[Remark, bytes]]:
+        """The remark that nothing orders a load after the product whose result it loads: no commit, no wait, or no fence."""
+        text, product = function.text, self._first(self._products, statements)
         committed, wait = self._first(self._opcode(_COMMIT), statements), _BARRIER_WAIT.search(text)
-        product = self._first(self._products, statements)
-        if product is not None and loaded is not None and (committed is None or wait is None):
-            line = function.position(product.start)[0]
-            reason = f"the product of line {line} may still write what it reads"
+        if committed is not None and wait is not None:
+            result = self._first(self._loads, statements, wait.start())
+            reason = "it loads a result after it has waited for an mbarrier, and the load may come first"
+            yield from self._lacking(_FENCE, result, text, "missing-thread-fence", reason, "note")
+        elif product is not None:
+            reason = f"the product of line {function.position(product.start)[0]} may still write what it reads"
             yield from self._lacking(_COMMIT, loaded, text, "untracked-product", reason)
             if committed is not None:
                 step = self._steps[_COMMIT]
                 message = f"the kernel waits for no mbarrier: {reason}, until that of {step.instruction} completes (PTX ISA {step.source})"
                 yield Remark(Token(loaded.opcode, loaded.start), "warning", "untracked-product", message), loaded.opcode
-        if committed is not None and wait is not None:
-            result = self._first(self._loads, [each for each in statements if each.start > wait.start()])
-            reason = "it loads a result after it has waited for an mbarrier, and the load may come first"
-            yield from self._lacking(_FENCE, result, text, "missing-thread-fence", reason, severity="note")
 
     def _opcode(self, role: str) -> tuple[bytes, ...]:
         return (self._steps[role].instruction.encode(),) if role in self._steps else ()
 
     @staticmethod
-    def _first(opcodes: tuple[bytes, ...], statements: list[Statement]) -> Statement | None:
-        return next((each for each in statements if each.opcode.startswith(opcodes)), None)
+    def _first(opcodes: tuple[bytes, ...], statements: list[Statement], behind: int = -1) -> Statement | None:
+        """The first statement with one of some opcodes, of those that start behind a place."""
+        return next((each for each in statements if each.start > behind and each.opcode.startswith(opcodes)), None)
 
     def _lacking(
         self, role: str, because: Statement | None, text: bytes, rule: str, reason: str, severity: Severity = "warning"

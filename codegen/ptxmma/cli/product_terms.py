@@ -9,7 +9,7 @@ import click
 from ptxmma.cli.matrices import coloured, elsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Set
 
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import Operand
@@ -42,30 +42,26 @@ def show(
         described: the matrices that are in shared memory, by their letters.
         images: their images, where the layouts are known, by the names of the matrices.
     """
-    from ptxmma.matrices.product_operands import product_operands
-
     if form == "json":
         _json(instruction, operand, traced)
-    else:
-        _table(instruction, product_operands(instruction), traced, form, described, images)
+        return
+    _table(instruction, traced, form, {each.name for each in described.values()})
+    if form == "grid":
+        for letter, matrix in described.items():
+            click.echo(f"{letter.upper()} is read through a descriptor: {_image(instruction, matrix, images.get(matrix.name))}")
+        for sentence in traced.unknown:
+            click.echo(f"{_UNKNOWN}: {sentence}")
 
 
 # --- as a table -------------------------------------------------------------------------------------------------------------
 
 
-def _table(
-    instruction: Instruction,
-    operands: ProductOperands,
-    traced: Trace,
-    form: str,
-    described: Mapping[str, Multiplicand],
-    images: Mapping[str, Geometry],
-) -> None:
+def _table(instruction: Instruction, traced: Trace, form: str, described: Set[str]) -> None:
     from ptxmma.cli.render import Table, draw
+    from ptxmma.matrices.product_operands import product_operands
 
-    words = _Words(
-        operands, _names(instruction), frozenset(each.name for each in described.values()), instruction.extents.get("ctas", 1) > 1
-    )
+    operands = product_operands(instruction)
+    words = _Words(operands, _names(instruction), described, instruction.extents.get("ctas", 1) > 1)
     rows: list[list[str | int | Cell | None]] = []
     for term in traced.terms:
         rows += words.rows(term, once=form == "grid")
@@ -78,11 +74,6 @@ def _table(
     filled = [place for place in range(len(columns)) if any(row[place] is not None for row in rows)]
     title = _title(instruction, words, traced) if form == "grid" else ""
     draw(Table([columns[place] for place in filled], [[row[place] for place in filled] for row in rows], title), form)
-    if form == "grid":
-        for letter, matrix in described.items():
-            click.echo(f"{letter.upper()} is read through a descriptor: {_image(instruction, matrix, images.get(matrix.name))}")
-        for sentence in traced.unknown:
-            click.echo(f"{_UNKNOWN}: {sentence}")
 
 
 def _image(instruction: Instruction, matrix: Multiplicand, image: Geometry | None) -> str:
@@ -108,7 +99,7 @@ class _Words(NamedTuple):
 
     operands: ProductOperands
     names: Mapping[str, str]
-    described: frozenset[str]
+    described: Set[str]
     pair: bool
 
     def rows(self, term: Term, *, once: bool) -> list[list[str | int | Cell | None]]:

@@ -57,18 +57,18 @@ def show(
 
 def _elements(fragment: TensorFragment, named: Mapping[str, int], selected: Mapping[str, int], base: int) -> Table:
     """The elements in the registers of all loads that have these numbers."""
-    held, memory = fragment.registers, fragment.places.memory
-    for name, legal in (("lane", memory.partition), ("register", held.registers), ("bit", memory.cell)):
+    layout, memory = fragment.registers, fragment.places.memory
+    for name, legal in (("lane", memory.partition), ("register", layout.registers), ("bit", memory.cell)):
         if name in named:
             within(name, named[name], legal)
     numbers: dict[str, list[int]] = {
         "cta": list(range(fragment.places.numbers["ctas"])),
         "warp": list(range(_warps(fragment))),
         "lane": list(range(memory.partition)),
-        "register": list(range(held.registers)),
+        "register": list(range(layout.registers)),
     }
     numbers |= {name: [value] for name, value in named.items() if name in numbers}
-    step = min(fragment.places.unit, held.bits)
+    step = min(fragment.places.unit, layout.bits)
     bits = [named["bit"] // step * step] if "bit" in named else range(0, memory.cell, step)
     rows: list[list[str | int | Cell | None]] = []
     for cta, warp in itertools.product(numbers["cta"], numbers["warp"]):

@@ -256,6 +256,11 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
         return {}
 
     @functools.cached_property
+    def start(self) -> bytes:
+        """How every opcode of it starts in PTX: ``b"tcgen05.mma"``."""
+        return (self.opcode or self.name).encode()
+
+    @functools.cached_property
     def shape(self) -> str:
         """The qualifier that spells its sizes, as ``m16n8k16`` does: the first whose extents have a pattern; ``""`` without one."""
         return next((name for name, entry in self.extents.items() if entry.pattern), "")

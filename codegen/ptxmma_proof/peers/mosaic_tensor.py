@@ -113,15 +113,15 @@ def _put(catalog: Catalog, copy: Copied, ordered: Values, places: Values, each: 
     """Note where a copy puts what lies in shared memory; a byte there has so many numbers, -1 where it only pads."""
     placed = _copy_layout(catalog, copy)
     rows, width = placed.sizes["row"], placed.sizes["byte"]
-    held = ordered[copy.start * each :][: rows * width * each]
-    at = np.arange(held.size)
+    numbers = ordered[copy.start * each :][: rows * width * each]
+    at = np.arange(numbers.size)
     for number in range(placed.sizes.get("copy", 1)):
-        extra = {"copy": np.full(held.size, number)} if "copy" in placed.sizes else {}
+        extra = {"copy": np.full(numbers.size, number)} if "copy" in placed.sizes else {}
         place = placed.locate(**{"row": at // each // width, "byte": at // each % width, **extra})  # type: ignore[arg-type]  # axes, no check
         bits = np.asarray(place.bit) + at % each * (_BYTE // each)
         here = (np.asarray(place.lane) << LANE_BITS) + (np.asarray(place.column) + copy.column) * _CELL + bits
         target = places if places.ndim == 1 else places[:, number]
-        target[held[held >= 0]] = here[held >= 0]
+        target[numbers[numbers >= 0]] = here[numbers >= 0]
 
 
 def _copy_layout(catalog: Catalog, copy: Copied) -> TensorPlaces:

@@ -111,13 +111,13 @@ def loads() -> Iterator[Load]:
     ):
         layout = triton_compiler.gluon().TensorMemoryLayout((rows, n), col_stride=skip)
         try:
-            held = triton_compiler.registers(element, (rows, n), layout, atom)
+            fragment = triton_compiler.registers(element, (rows, n), layout, atom)
         except ValueError:  # a size that Triton has not
             continue
         split = n // 2 if shape == "16x32bx2" else 0
-        if split and list(held.lane_bases[-1]) != [0, split]:  # too few columns for a second access
+        if split and list(fragment.lane_bases[-1]) != [0, split]:  # too few columns for a second access
             continue
-        places = _registers(held)
+        places = _registers(fragment)
         repeats, left = divmod(places.shape[1] // skip, registers)
         if repeats and not left and repeats * registers <= _REGISTERS:  # else it is more than one instruction
             subject = f"compute_tmem_reg_layout({element}, {rows} x {n}, {atom!r})"
@@ -138,8 +138,8 @@ def reductions() -> Iterator[Load]:
 
     for n in _COLUMNS:
         memory = kernels.bw.TensorMemoryLayout((_ROWS, n), col_stride=1)
-        held = triton_compiler.registers("float32", (_ROWS, n), memory, "32x32b")
-        constants = {"M": _ROWS, "N": n, "T": kernels.gl.float32, "MEMORY": memory, "REGISTERS": held}
+        fragment = triton_compiler.registers("float32", (_ROWS, n), memory, "32x32b")
+        constants = {"M": _ROWS, "N": n, "T": kernels.gl.float32, "MEMORY": memory, "REGISTERS": fragment}
         opcodes = _REDUCING.findall(kernels.compiled(kernels.reduced, _REDUCES, 1, constants, ["POINTER"]))
         if len(opcodes) == 1:  # else it is more than one instruction
-            yield Load("Triton", f"load_min, {_ROWS} x {n}", opcodes[0], 0, _registers(held))
+            yield Load("Triton", f"load_min, {_ROWS} x {n}", opcodes[0], 0, _registers(fragment))
