@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
 from ptxmma import paths
 from ptxmma.catalog import witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Line
 from ptxmma.cli.options import read, spec_options
-from ptxmma_proof.assemblers import Assembler
-
-EVIDENCE = paths.SPEC / "evidence"
-_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-_ptxas = click.option(
-    "--ptxas",
-    multiple=True,
-    metavar="PATH",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Ask this ptxas instead of those that `make assemblers` fetches; may be repeated.",
+from ptxmma_proof.command_options import (
+    FOLDER_PATH,
+    Result,
+    assemblers_of,
+    compare,
+    families_option,
+    finish,
+    jobs_option,
+    ptxas_option,
+    recording,
 )
-_families = click.option("--family", "families", multiple=True, metavar="NAME", help="Only this family; may be repeated.")
-_jobs = click.option("--jobs", type=click.IntRange(min=1), default=None, show_default="one for each processor", help="How much at a time.")
-
-
-class Result(NamedTuple):
-    """The outcome of a run: in words, as lines of its record, and whether everything agrees."""
-
-    words: Iterable[str]
-    lines: list[Line]
-    agrees: bool
 
 
 @click.group()
@@ -46,29 +33,6 @@ def main() -> None:
 
     --record FILE writes the result to a file; spec/evidence/ has one for each witness.
     """
-
-
-def _recording(command: click.decorators.FC) -> click.decorators.FC:
-    date = click.option("--date", type=click.DateTime(["%Y-%m-%d"]), default=None, show_default="today", help="Of the run, for the record.")
-    record = click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Write the result to this file.")
-    return record(date(command))
-
-
-def _finish(run: Callable[[str], Result], record: Path | None, date: datetime | None, partial: Sequence[object] = ()) -> None:
-    """Run, write the record, print the outcome, and exit."""
-    if record is not None and not record.parent.is_dir():
-        raise click.BadParameter(f"there is no directory {record.parent}", param_hint="--record")
-    if record is not None and any(partial) and record.resolve().parent == EVIDENCE.resolve():
-        raise click.BadParameter(f"this run asks for a part; {EVIDENCE} holds the evidence of the whole", param_hint="--record")
-    try:
-        report = run(f"{date or datetime.now():%Y-%m-%d}")
-        if record is not None:
-            witnesses.write(record, report.lines)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
-    for line in report.words:
-        click.echo(line)
-    sys.exit(0 if report.agrees else 1)
 
 
 @main.command()
@@ -81,11 +45,11 @@ def fetch() -> None:
 
 @main.command()
 @spec_options
-@_ptxas
+@ptxas_option
 @click.option("--target", "targets", multiple=True, metavar="NAME", help="Only this target; may be repeated.")
-@_families
-@_jobs
-@_recording
+@families_option
+@jobs_option
+@recording
 def assembler(
     spec: Path,
     overlay: Path | None,
@@ -105,21 +69,21 @@ def assembler(
 
     def run(day: str) -> Result:
         catalog = read(spec, overlay)
-        outcome = sweep.run(catalog, _assemblers(ptxas), targets, families, jobs or -1)
+        outcome = sweep.run(catalog, assemblers_of(ptxas), targets, families, jobs or -1)
         lines = outcome.record(day)
         if record is not None and families:
             lines = records.updated(record, lines, catalog)
         return Result(outcome.words(), lines, outcome.agrees)
 
-    _finish(run, record, date, (ptxas, targets))
+    finish(run, record, date, (ptxas, targets))
 
 
 @main.command()
 @spec_options
 @click.option("--target", metavar="NAME", help="What to compile for; the chip's own target unless given.")
-@_families
-@_jobs
-@_recording
+@families_option
+@jobs_option
+@recording
 @click.option("--launches", type=click.Path(dir_okay=False, path_type=Path), help="Write the launches that can be repeated to this file.")
 def silicon(
     spec: Path,
@@ -147,7 +111,7 @@ def silicon(
             replay.write(launches, outcome.launches)
         return Result(outcome.words(), outcome.record, outcome.agrees)
 
-    _finish(run, record, date, (target, families))
+    finish(run, record, date, (target, families))
 
 
 def _check_chip(path: Path | None, name: str) -> None:
@@ -171,8 +135,8 @@ def _generated(catalog: Catalog) -> Iterator[tuple[Path, Path]]:
 
 @main.command()
 @spec_options
-@_recording
-@click.option("--layouts", type=_FOLDER, help="Write the peers' own layouts to this folder.")
+@recording
+@click.option("--layouts", type=FOLDER_PATH, help="Write the peers' own layouts to this folder.")
 def peers(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None, layouts: Path | None) -> None:
     """Compare with CuTe's atoms and PyTorch's conversions; needs nvidia-cutlass and nvcc."""
     from ptxmma_proof import peers as others
@@ -183,13 +147,13 @@ def peers(spec: Path, overlay: Path | None, record: Path | None, date: datetime 
             outcome.write(layouts)
         return Result(outcome.words(), outcome.record, outcome.agrees)
 
-    _finish(run, record, date)
+    finish(run, record, date)
 
 
 @main.command()
-@click.argument("tvm", type=_FOLDER)
+@click.argument("tvm", type=FOLDER_PATH)
 @spec_options
-@_recording
+@recording
 def tensor_memory(tvm: Path, spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
     """Compare tensor memory with CuTe, Triton, JAX, and TVM's checkout in the folder TVM.
 
@@ -197,62 +161,46 @@ def tensor_memory(tvm: Path, spec: Path, overlay: Path | None, record: Path | No
     """
     from ptxmma_proof.peers import tensor_record
 
-    def run(day: str) -> Result:
-        outcome = tensor_record.run(read(spec, overlay), day, tvm)
-        return Result(outcome.words(), outcome.record, outcome.agrees)
-
-    _finish(run, record, date)
+    compare(lambda catalog, day: tensor_record.run(catalog, day, tvm), spec, overlay, record, date)
 
 
 @main.command()
 @spec_options
-@_recording
+@recording
 def descriptors(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
     """Compare descriptors of tcgen05 with those of CuTe, Triton and JAX; needs nvidia-cutlass, nvcc, triton and jax."""
     from ptxmma_proof.peers import descriptor_record
 
-    def run(day: str) -> Result:
-        outcome = descriptor_record.run(read(spec, overlay), day)
-        return Result(outcome.words(), outcome.record, outcome.agrees)
-
-    _finish(run, record, date)
+    compare(descriptor_record.run, spec, overlay, record, date)
 
 
 @main.command()
-@click.argument("cccl", type=_FOLDER)
+@click.argument("cccl", type=FOLDER_PATH)
 @spec_options
-@_recording
+@recording
 def forms(cccl: Path, spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
     """Compare forms of tcgen05 with cccl's checkout in the folder CCCL and with LLVM; needs llvmlite."""
     from ptxmma_proof.peers import form_record
 
-    def run(day: str) -> Result:
-        outcome = form_record.run(read(spec, overlay), day, cccl)
-        return Result(outcome.words(), outcome.record, outcome.agrees)
-
-    _finish(run, record, date)
+    compare(lambda catalog, day: form_record.run(catalog, day, cccl), spec, overlay, record, date)
 
 
 @main.command()
 @spec_options
-@_recording
+@recording
 def atoms(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
     """Read what CuTe calls copies, loads and products of tensor memory; needs nvidia-cutlass."""
     from ptxmma_proof.peers import atom_names
 
-    def run(day: str) -> Result:
-        outcome = atom_names.run(read(spec, overlay), day)
-        return Result(outcome.words(), outcome.record, agrees=True)
-
-    _finish(run, record, date)
+    compare(atom_names.run, spec, overlay, record, date)
 
 
 @main.command()
-@click.argument("text", type=_FOLDER)
+@click.argument("text", type=FOLDER_PATH)
 @spec_options
-@_ptxas
-@_jobs
-@_recording
+@ptxas_option
+@jobs_option
+@recording
 def reference(
     text: Path,
     spec: Path,
@@ -266,22 +214,22 @@ def reference(
     from ptxmma_proof import errata, examples, sweep
 
     def run(day: str) -> Result:
-        catalog, chosen = read(spec, overlay), _assemblers(ptxas)
+        catalog, chosen = read(spec, overlay), assemblers_of(ptxas)
         with sweep.shown() as bar:
             outcome = examples.run(catalog, text, chosen, sweep.moving(bar, "examples"))
             asked, differing = errata.differences(catalog, chosen, jobs or -1, sweep.moving(bar, "errata"))
         words = [*map(str, outcome.unexplained), *map(str, differing), str(outcome), f"errata: {asked} answers, {len(differing)} differ"]
         return Result(words, outcome.record(catalog, chosen, day), not outcome.unexplained and not differing)
 
-    _finish(run, record, date, (ptxas,))
+    finish(run, record, date, (ptxas,))
 
 
 @main.command()
 @spec_options
 @click.option("--count", type=click.IntRange(min=0), default=1000, show_default=True, help="How many mutants; 0: all.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
-@_jobs
-@_recording
+@jobs_option
+@recording
 def mutate(spec: Path, overlay: Path | None, count: int, seed: int, jobs: int | None, record: Path | None, date: datetime | None) -> None:
     """Change one fact of the spec at a time: does an independent witness contradict it, or only the spec itself?"""
     from ptxmma_proof import sweep
@@ -292,7 +240,7 @@ def mutate(spec: Path, overlay: Path | None, count: int, seed: int, jobs: int | 
             outcome = trial.run(spec, overlay, count=count, seed=seed, jobs=jobs or -1, progress=sweep.moving(bar, "mutants"))
         return Result(outcome.words(), outcome.record(day), True)
 
-    _finish(run, record, date)
+    finish(run, record, date)
 
 
 @main.group()
@@ -301,8 +249,8 @@ def corpus() -> None:
 
 
 @corpus.command()
-@click.option("--cutlass", type=_FOLDER, help="A checkout of CUTLASS; without it none of its files is compiled.")
-@click.option("--googletest", type=_FOLDER, help="A checkout of GoogleTest, which CUTLASS's tests include.")
+@click.option("--cutlass", type=FOLDER_PATH, help="A checkout of CUTLASS; without it none of its files is compiled.")
+@click.option("--googletest", type=FOLDER_PATH, help="A checkout of GoogleTest, which CUTLASS's tests include.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Where to; .cache/corpus unless given.")
 def build(cutlass: Path | None, googletest: Path | None, folder: Path | None) -> None:
     """Make the missing modules.
@@ -316,11 +264,11 @@ def build(cutlass: Path | None, googletest: Path | None, folder: Path | None) ->
 
 
 @corpus.command()
-@click.option("--folder", type=_FOLDER, help="The corpus; .cache/corpus unless given.")
+@click.option("--folder", type=FOLDER_PATH, help="The corpus; .cache/corpus unless given.")
 @click.option("--most", type=click.IntRange(min=1), default=3, show_default=True, help="Neighbours of a kind for each instruction.")
-@_ptxas
-@_jobs
-@_recording
+@ptxas_option
+@jobs_option
+@recording
 def judge(folder: Path | None, most: int, ptxas: tuple[str, ...], jobs: int | None, record: Path | None, date: datetime | None) -> None:
     """Ask the assemblers and the checker about each instruction of the corpus."""
     from ptxmma.catalog.instructions import load
@@ -331,16 +279,7 @@ def judge(folder: Path | None, most: int, ptxas: tuple[str, ...], jobs: int | No
     def run(day: str) -> Result:
         catalog, place = Catalog(load(paths.DATABASE)), folder or modules.FOLDER
         with sweep.shown() as bar:
-            outcome = judged(catalog, place, _assemblers(ptxas), most, questions.ANSWERS, jobs or -1, sweep.moving(bar, "corpus"))
+            outcome = judged(catalog, place, assemblers_of(ptxas), most, questions.ANSWERS, jobs or -1, sweep.moving(bar, "corpus"))
         return Result(outcome.words(), outcome.record(catalog, place, day), outcome.agrees)
 
-    _finish(run, record, date, (ptxas,))
-
-
-def _assemblers(ptxas: Sequence[str]) -> list[Assembler]:
-    from ptxmma_proof import assemblers
-
-    chosen = [assemblers.identify(path) for path in ptxas] or assemblers.fetched()
-    if not chosen:
-        raise RuntimeError("no assemblers are here: fetch the pinned ones with `make assemblers`, or name one with --ptxas PATH")
-    return chosen
+    finish(run, record, date, (ptxas,))

@@ -105,19 +105,15 @@ def numbers(spec: Spec, product: Product, matrix: str) -> dict[str, int]:
     return known
 
 
-def places(spec: Spec, product: Product, kind: str, matrix: str) -> TensorPlaces | None:
-    """The layout of an operand of a kind that describes a matrix in tensor memory, or None where the spec has none."""
+def places(spec: Spec, variant: Variant, kind: str, matrix: str) -> TensorPlaces | None:
+    """The layout of an operand of a kind in tensor memory, or None where the spec has none.
+
+    It describes a matrix of a product, or what a variant of fixed size writes: then ``matrix`` is empty.
+    """
     if spec.tensor_memory is None:
         return None
-    known = numbers(spec, product, matrix)
-    return tensor_places.of(spec.tensor_memory, kind, matrix, {**product.facts, **known}, known)
-
-
-def copied(spec: Spec, variant: Variant, kind: str) -> TensorPlaces | None:
-    """The layout of what a variant of fixed size writes to tensor memory, or None where the spec has none."""
-    if spec.tensor_memory is None:
-        return None
-    return tensor_places.of(spec.tensor_memory, kind, "", variant.facts, {"ctas": 1})
+    known = numbers(spec, variant, matrix) if isinstance(variant, Product) else {"ctas": 1}
+    return tensor_places.of(spec.tensor_memory, kind, matrix, {**variant.facts, **known}, known)
 
 
 def described(opcode: Variant) -> Iterator[tuple[str, str]]:

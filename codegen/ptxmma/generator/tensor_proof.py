@@ -38,7 +38,7 @@ def _copies(spec: Spec) -> Iterator[TensorPlaces]:
     for instruction in spec.instructions:
         for kind in dict.fromkeys(entry.kind for entry in instruction.operand_kinds.values() if entry.kind == "tensor-copy"):
             for variant in expand(instruction):
-                placed = resolution.copied(spec, variant, kind)
+                placed = resolution.places(spec, variant, kind, "")
                 if placed is not None:
                     yield placed
 

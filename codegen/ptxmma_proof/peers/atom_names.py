@@ -25,6 +25,11 @@ class Outcome(NamedTuple):
     tools: tuple[Tool, ...]
     date: str
 
+    @property
+    def agrees(self) -> bool:
+        """Names contradict nothing."""
+        return True
+
     def words(self) -> Iterator[str]:
         """How many there are."""
         yield f"{sum(map(len, self.atoms.values()))} names of {len(self.atoms)} instructions"

@@ -43,7 +43,7 @@ class TensorCopy(TensorAddress):
 
     def describe(self, context: Context) -> Known:
         """Where each byte lies."""
-        placed = resolution.copied(context.spec, context.variant, context.entry.kind)
+        placed = resolution.places(context.spec, context.variant, context.entry.kind, context.entry.of)
         known = super().describe(context)
         if placed is None:
             return known | {"why": f"no source says where {context.name} of {context.variant.canonical} lies"}

@@ -62,10 +62,7 @@ def _placed(spec: Spec, instructions: Iterable[Instruction]) -> Iterator[TensorU
         operands = {operand.name: operand for form in instruction.forms for operand in form.operands}
         for variant in _widest(spec, instruction.variant):
             for name, operand in operands.items():
-                if isinstance(variant, resolution.Product):
-                    places = resolution.places(spec, variant, operand.kind, operand.of)
-                else:
-                    places = resolution.copied(spec, variant, operand.kind)
+                places = resolution.places(spec, variant, operand.kind, operand.of)
                 if places is not None:
                     yield TensorUse(variant.instruction.name, name, places, _address(instruction, variant, name))
 
