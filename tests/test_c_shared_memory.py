@@ -134,7 +134,7 @@ class _Layout(ctypes.Structure):
 
 
 class _Box(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint32) for name in ("inner", "outer", "boxes")]
+    _fields_ = [(name, ctypes.c_uint32) for name in ("inner", "outer", "boxes", "transaction_bytes")]
 
 
 class _Descriptor(ctypes.Structure):
@@ -226,16 +226,16 @@ def test_the_boxes_of_a_tensor_map(library: ctypes.CDLL) -> None:
     outcomes = set()
     large = (SharedLayout("f16", "K", "128B", rows, 128) for rows in (8, 256, 264, 512, 1016))
     for layout in itertools.chain(_layouts(), large):
-        box = _Box(7, 7, 7)
+        box = _Box(7, 7, 7, 7)
         status = library.ptxmma_shared_tensor_map(ctypes.byref(_Layout.of(layout)), ctypes.byref(box))
-        extents = (box.inner, box.outer, box.boxes)
+        extents = (box.inner, box.outer, box.boxes, box.transaction_bytes)
         if status == _OK:
             expected = layout.tma
-            assert extents == (expected.inner, expected.outer, expected.boxes), layout
+            assert extents == expected[1:], layout
         else:
             with pytest.raises(ValueError, match="base_offset" if status == _RANGE else "would start at"):
                 assert layout.tma
-            assert extents == (7, 7, 7)
+            assert extents == (7, 7, 7, 7)
         outcomes.add(status)
     assert outcomes == {_OK, _ALIGNMENT, _RANGE}
     assert library.ptxmma_shared_tensor_map(None, ctypes.byref(box)) == _NULL

@@ -33,6 +33,7 @@ template <class Tile, class Row>
 void print_tile(const char* name, size_t start, Row extra) {
   std::printf("\\"%s\\": {\\"start\\": %zu, \\"x\\": %u, \\"k\\": %u, ", name, start, +Tile::x, +Tile::k);
   std::printf("\\"inner\\": %u, \\"outer\\": %u, \\"box_bytes\\": %u, ", +Tile::box_inner, +Tile::box_outer, +Tile::box_bytes);
+  std::printf("\\"transaction\\": %u, ", +Tile::transaction_bytes);
   std::printf("\\"boxes\\": [");
   for (uint32_t i = 0; i < Tile::boxes; ++i) std::printf("%s[%u, %u]", i ? ", " : "", Tile::box_x(i), Tile::box_k(i));
   std::printf("], \\"offsets\\": [");
@@ -88,7 +89,7 @@ def test_descriptors_and_places_are_those_of_the_library(kernel: dict[str, Any])
         assert tile["steps"] == [step.encode() for step in image.steps(16)]
         x, k = np.divmod(np.arange(tile["x"] * tile["k"]), tile["k"])
         assert np.array_equal(tile["offsets"], image.address(x, k) - tile["start"])
-        assert (tile["inner"], tile["outer"], len(tile["boxes"])) == image.tma[1:]
+        assert (tile["inner"], tile["outer"], len(tile["boxes"]), tile["transaction"]) == image.tma[1:]
     rows, cols = np.array(kernel["places"]).T
     place = d.through(_LOAD).locate(rows, cols)
     chunk, thread, register = np.unravel_index(np.arange(len(rows)), (256 // kernel["part"], 128, kernel["part"]))

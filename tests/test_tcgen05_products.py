@@ -167,6 +167,9 @@ _FRONTS: dict[str, tuple[str, str, _Values, str, int]] = {
     "tcgen05_mma<shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>": (
         "tcgen05.mma", "cta_group::1.kind::mxf4.block_scale.block32", {"m": 128, "n": 64, "k": 96}, "none", 192,
     ),
+    "tcgen05_mma<shape<128, 128>, PTXMMA_TCGEN05_KIND_MXF8F6F4, f32, e3m2, e2m1>": (
+        "tcgen05.mma", "cta_group::1.kind::mxf8f6f4.block_scale", {"m": 128, "n": 128, "atype": "e3m2", "btype": "e2m1"}, "128B", 128,
+    ),
     "tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>": ("tcgen05.mma", *_F16, "128B", 64),
     "tcgen05_mma<shape<256, 256, 32>, PTXMMA_TCGEN05_KIND_F8F6F4, f16, e4m3, e5m2, PTXMMA_TCGEN05_CTA_GROUP_2>": (
         "tcgen05.mma", "cta_group::2.kind::f8f6f4", {"m": 256, "n": 256, "dtype": "f16", "atype": "e4m3", "btype": "e5m2"}, "64B", 64,
@@ -208,11 +211,19 @@ def _asserts(front: str, name: str, opcode: str, values: _Values, swizzle: str, 
         lines += [
             f'static_assert({tile}::bytes == {image.size} && {tile}::sbo == {image.sbo}, "");',
             f'static_assert({tile}::steps == {len(steps)}, "");',
+            *_transaction(tile, image),
             f'static_assert({tile}::descriptor(1024).bits == {steps[0]:#x}, "");',
             *(f'static_assert({tile}::offset({x}, {at}) == {image.address(x, at) - 1024}, "");' for x, at in places),
             f'static_assert({tile}::advance({tile}::descriptor(1024), {len(steps) - 1}).bits == {steps[-1]:#x}, "");',
         ]
     return "namespace ptxmma {\n" + "\n".join(lines) + "\n}\n"
+
+
+def _transaction(tile: str, image: shared_memory.SharedLayout) -> list[str]:
+    """That TMA counts as many bytes as the library says; nothing of a tile that TMA cannot write."""
+    if image.padded and image.swizzle != "128B":
+        return []
+    return [f'static_assert({tile}::transaction_bytes == {image.x * image.k * image.element.bits // 8}, "");']
 
 
 @pytest.mark.parametrize("front", _FRONTS)
@@ -308,6 +319,7 @@ def test_tiles_with_32_byte_atoms(cxx: str, tmp_path: Path) -> None:
         lines += [
             f'static_assert({tile}::bytes == {image.size} && {tile}::lbo == {image.lbo} && {tile}::sbo == {image.sbo}, "");',
             f'static_assert({tile}::box_inner == {box.inner} && {tile}::box_outer == {box.outer} && {tile}::boxes == {box.boxes}, "");',
+            f'static_assert({tile}::transaction_bytes == {box.transaction_bytes}, "");',
             *(
                 f'static_assert({tile}::offset({x}, {k}) == {image.address(x, k) - 1024}, "");'
                 for x in range(0, extent, 5)
@@ -373,6 +385,7 @@ def test_descriptors_of_k_96_go_on_at_an_address(cxx: str, tmp_path: Path) -> No
         ("P<shape<128, 256>>::a_atom_tile<128, 4>::bytes", "a multiple of that of an instruction and of 4, and at most 256"),
         ("Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 128>::type", "inaccessible|private"),
         ("+Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 64>::box_inner", "inaccessible|private"),
+        ("+Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 64>::transaction_bytes", "inaccessible|private"),
         ("tcgen05_mma<shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>"
          "::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 384>::bytes", "across the bytes of the swizzle: take PTXMMA_SWIZZLE_128B"),
         ("Half::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 32, 64>::bytes", "fewer rows than the product reads"),

@@ -61,7 +61,8 @@ __device__ __forceinline__ void produce(Shared& shared, const CUtensorMap& a, co
     Stage& stage = shared.ring[ring.stage];
     uint64_t* full = &shared.full[ring.stage];
     wait(&shared.empty[ring.stage], ring.parity ^ 1);  // passes in the first round
-    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, uint32_t{A::bytes + B::bytes});
+    ptx::mbarrier_arrive_expect_tx(
+        ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, uint32_t{A::transaction_bytes + B::transaction_bytes});
     load<A>(a, stage.a, row, step * DEPTH, full);
     load<B>(b, stage.b, column, step * DEPTH, full);
   }

@@ -5403,13 +5403,14 @@ INSERT INTO statements VALUES
 (301,NULL,NULL,'notes',4,NULL,'Descriptor bits 14, 15, 30, 31, 46 to 48 and 52 to 61 had no effect, set singly or together.','','H200'),
 (302,NULL,NULL,'notes',5,NULL,'Without swizzle the base offset had no effect; with one it is subtracted as the formula says.','','H200'),
 (303,NULL,NULL,'notes',6,NULL,'Inside a K-major atom the operand of the next step along k starts 32 bytes further, a sparse B 64 bytes: 4 or 2 steps with the 128-byte swizzle, 2 or 1 with the 64-byte one.','','H200'),
-(304,NULL,NULL,'notes',7,NULL,'Addresses do not wrap: an offset that leads out of the memory of the block faults.','','H200'),
-(305,NULL,NULL,'notes',0,NULL,'Warp w of a warpgroup reaches lanes 32*w to 32*w + 31 with tcgen05.ld and tcgen05.st, and no others.','','9.7.16.8.1'),
-(306,NULL,NULL,'notes',1,NULL,'An allocation takes all lanes of a power of two of columns, 32 at least; whatever a kernel allocates it frees before it ends.','','9.7.16.1.2'),
-(307,NULL,NULL,'notes',2,NULL,'Of D narrower than 32 bits each cell holds one element in its low bits. A is packed: two elements of 16 bits, four containers of 8 bits or eight elements of 4 bits to a cell.','','9.7.16.10.4'),
-(308,NULL,'tcgen05_descriptor','notes',0,NULL,'PTX ISA 9.4 gives the start and LBO a 15th bit, while its formula of the encoding keeps 14. CuTe has 14.','','PTX ISA 9.4, 9.7.18.4.1'),
-(309,NULL,'tcgen05_instruction_mxf8f6f4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0'),
-(310,NULL,'tcgen05_instruction_mxf4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0');
+(304,NULL,NULL,'notes',7,NULL,'TMA counts padded elements on the mbarrier without their padding: elements times 4 or 6 bits. This is what CUTLASS and TileLang expect; it was not run on a chip.','','CUTLASS 4.2.0, sm100_mma_warpspecialized.hpp, TmaTransactionBytes; TileLang, pull request 2182'),
+(305,NULL,NULL,'notes',8,NULL,'Addresses do not wrap: an offset that leads out of the memory of the block faults.','','H200'),
+(306,NULL,NULL,'notes',0,NULL,'Warp w of a warpgroup reaches lanes 32*w to 32*w + 31 with tcgen05.ld and tcgen05.st, and no others.','','9.7.16.8.1'),
+(307,NULL,NULL,'notes',1,NULL,'An allocation takes all lanes of a power of two of columns, 32 at least; whatever a kernel allocates it frees before it ends.','','9.7.16.1.2'),
+(308,NULL,NULL,'notes',2,NULL,'Of D narrower than 32 bits each cell holds one element in its low bits. A is packed: two elements of 16 bits, four containers of 8 bits or eight elements of 4 bits to a cell.','','9.7.16.10.4'),
+(309,NULL,'tcgen05_descriptor','notes',0,NULL,'PTX ISA 9.4 gives the start and LBO a 15th bit, while its formula of the encoding keeps 14. CuTe has 14.','','PTX ISA 9.4, 9.7.18.4.1'),
+(310,NULL,'tcgen05_instruction_mxf8f6f4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0'),
+(311,NULL,'tcgen05_instruction_mxf4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0');
 
 INSERT INTO register_layouts VALUES
 (1,0,'{num}_r_b{bits}','[{"family":["ldmatrix","stmatrix"],"trans":[""]}]','','','9.7.14.5.15'),

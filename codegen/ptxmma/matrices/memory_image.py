@@ -277,7 +277,9 @@ class SharedLayout(Geometry):
         if (starts % allowed.alignment).any():
             wrong = starts[starts % allowed.alignment != 0][0]
             raise ValueError(f"TMA writes boxes to multiples of {allowed.alignment} bytes; one of this image would start at {wrong}")
-        return TensorMapBox(mode.tma, mode.bytes * 8 // max(self.width, 8), box, starts.size)
+        stored = mode.bytes * box * starts.size
+        counted = stored * self.element.bits // self.width
+        return TensorMapBox(mode.tma, mode.bytes * 8 // max(self.width, 8), box, starts.size, counted)
 
 
 def _positions(name: str, value: Any, limit: int) -> Any:

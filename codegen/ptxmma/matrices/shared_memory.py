@@ -11,7 +11,7 @@ A matrix has its rows (A) or columns (B) along x and its depth along k.  Its ima
 >>> [step.start_address for step in layout.steps(16)]
 [0, 32, 64, 96, 8192, 8224, 8256, 8288]
 >>> layout.tma
-TensorMapBox(swizzle='CU_TENSOR_MAP_SWIZZLE_128B', inner=64, outer=64, boxes=2)
+TensorMapBox(swizzle='CU_TENSOR_MAP_SWIZZLE_128B', inner=64, outer=64, boxes=2, transaction_bytes=16384)
 """
 
 from __future__ import annotations

@@ -267,6 +267,7 @@ typedef struct ptxmma_tensor_map_box {
   uint32_t inner; /**< extent of the contiguous dimension; packed elements count as bytes */
   uint32_t outer; /**< extent of the other */
   uint32_t boxes;
+  uint32_t transaction_bytes; /**< that all boxes count on an mbarrier */
 } ptxmma_tensor_map_box;
 
 /**
@@ -299,6 +300,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_tensor_map(
   box->inner = cut.span * 8 / (bits < 8 ? 8 : bits);
   box->outer = together * cut.lines;
   box->boxes = cut.panels * count;
+  box->transaction_bytes = box->boxes * box->outer * cut.span;
   return PTXMMA_OK;
 }
 

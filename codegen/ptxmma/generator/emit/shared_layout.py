@@ -67,6 +67,7 @@ _NUMBERS = {
     "box_outer": "measures.box.outer",
     "boxes": "measures.box.boxes",
     "box_bytes": "measures.box.boxes == 0 ? 0 : static_cast<uint32_t>(measures.bytes) / measures.box.boxes",
+    "transaction_bytes": "measures.box.transaction_bytes",
 }
 
 

@@ -150,7 +150,7 @@ struct tile_measures {
 PTXMMA_CONSTEXPR_FN tile_measures measure_tile(
     ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t x, uint32_t k) {
   const uint32_t pattern = ptxmma_describe_swizzle(swizzle).pattern;
-  tile_measures tile = {PTXMMA_OK, {type, majorness, swizzle, x, k, 0, 0, 0, 0}, {0, 0, 0}, 0, pattern};
+  tile_measures tile = {PTXMMA_OK, {type, majorness, swizzle, x, k, 0, 0, 0, 0}, {0, 0, 0, 0}, 0, pattern};
   if (pattern < 128) tile.alignment = 128;
   tile.status = ptxmma_shared_close(&tile.layout);
   if (tile.status == PTXMMA_OK) tile.status = ptxmma_shared_measure(&tile.layout, &tile.bytes);
@@ -180,6 +180,7 @@ struct shared_tile {
   using box_outer_type = detail::number<measures.box.outer>;
   using boxes_type = detail::number<measures.box.boxes>;
   using box_bytes_type = detail::number<measures.box.boxes == 0 ? 0 : static_cast<uint32_t>(measures.bytes) / measures.box.boxes>;
+  using transaction_bytes_type = detail::number<measures.box.transaction_bytes>;
 
   static constexpr x_type x{};          // rows or columns
   static constexpr k_type k{};          // elements along k
@@ -194,6 +195,7 @@ struct shared_tile {
   static constexpr box_outer_type box_outer{};
   static constexpr boxes_type boxes{};
   static constexpr box_bytes_type box_bytes{};
+  static constexpr transaction_bytes_type transaction_bytes{};  // that all boxes count on an mbarrier
 
   static_assert(
       measures.status != PTXMMA_ERROR_MULTIPLE,
@@ -289,6 +291,9 @@ constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>
 template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
 constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::box_bytes_type
     shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::box_bytes;
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+constexpr typename shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::transaction_bytes_type
+    shared_tile<Element, Majorness, Swizzle, Extent, Depth, Step>::transaction_bytes;
 #endif
 
 namespace detail {

@@ -90,7 +90,7 @@ struct tcgen05_atom_tile {
   static constexpr uint32_t box_inner = 1024 / bits;  // what fills the 128 bytes of the swizzle
   static constexpr uint32_t x = (Extent + box_inner - 1) / box_inner * box_inner, k = Depth, steps = Depth / Step;
   static constexpr uint32_t sbo = 512, lbo = Depth * 128, bytes = x / box_inner * lbo, alignment = 512;
-  static constexpr uint32_t box_outer = Depth, boxes = x / box_inner, box_bytes = lbo;
+  static constexpr uint32_t box_outer = Depth, boxes = x / box_inner, box_bytes = lbo, transaction_bytes = bytes;
   static_assert(Depth % Step == 0 && Depth % 4 == 0 && Depth <= 256,
                 "ptxmma: the depth of such a tile is a multiple of that of an instruction and of 4, and at most 256");
   static_assert(bytes <= 262144, "ptxmma: a tile ends below address 262144, which is as far as descriptors reach");
@@ -119,11 +119,13 @@ struct tcgen05_atom_tile {
 
 namespace detail {
 
-// A tile without its boxes where TMA cannot write it.
-template <class Tile, bool Boxes>
-struct tile_with_boxes : Tile {};
-template <class Tile>
-struct tile_with_boxes<Tile, false> : Tile {
+// A tile of bytes whose elements have so many bits, the rest being padding; without its boxes where TMA cannot write it.
+template <class Tile, uint32_t Bits, bool Boxes>
+struct tile_with_boxes : Tile {
+  static constexpr uint32_t transaction_bytes = Tile::measures.box.transaction_bytes / 8 * Bits;
+};
+template <class Tile, uint32_t Bits>
+struct tile_with_boxes<Tile, Bits, false> : Tile {
  private:
   using Tile::box_bytes;
   using Tile::box_inner;
@@ -131,15 +133,18 @@ struct tile_with_boxes<Tile, false> : Tile {
   using Tile::box_outer;
   using Tile::box_x;
   using Tile::boxes;
+  using Tile::transaction_bytes;
 };
 
 }  // namespace detail
 
 // A tile of elements of 4 or 6 bits that lie padded: 16 of them, one after the other, in each 16 bytes.  It is as large as one of bytes.  TMA
 // writes it with the 128-byte swizzle, from a packed matrix and with PTXMMA_TENSOR_MAP_PADDED_TYPE(Tile::padded_type), and counts elements.
+// Padding does not count on an mbarrier: expect transaction_bytes, not bytes.
 template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
 struct tcgen05_padded_tile
-    : detail::tile_with_boxes<tcgen05_tile<b8, Majorness, Swizzle, Extent, Depth, Step>, Swizzle == PTXMMA_SWIZZLE_128B> {
+    : detail::tile_with_boxes<tcgen05_tile<b8, Majorness, Swizzle, Extent, Depth, Step>,
+                              ptxmma_describe_type(detail::type_of<Element>::value).bits, Swizzle == PTXMMA_SWIZZLE_128B> {
   using bytes_tile = tcgen05_tile<b8, Majorness, Swizzle, Extent, Depth, Step>;
   using element_type = Element;
   static constexpr ptxmma_type padded_type = detail::type_of<Element>::value;
