@@ -6,6 +6,7 @@ import csv
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -139,10 +140,25 @@ def test_the_program_compiles_without_a_warning(nvcc: str, program: str, target:
     assert _compile(nvcc, _EXAMPLES / f"{program}.cu", tmp_path / program, *strict, f"-arch={target}") == ""
 
 
+def _checked_code(nvcc: str, source: str, counts: Mapping[str, Mapping[str, int]], folder: Path) -> dict[str, str]:
+    """The machine code of kernels of ``gemm_sm90``, by their types: no spills, no advice from the assembler (C75xx), these instructions."""
+    (folder / "kernels.cu").write_text(source, encoding="utf-8")
+    said = _compile(nvcc, folder / "kernels.cu", folder / "kernels.cubin", "-cubin", "-Xptxas=-v")
+    assert "C75" not in said
+    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(counts)
+    bodies = _code(folder / "kernels.cubin", "gemm_sm90::kernel")
+    assert bodies.keys() == counts.keys()
+    for name, expected in counts.items():
+        counted = _counted(bodies[name])
+        assert {instruction: counted[instruction] for instruction in expected} == expected, name
+        assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
+    return bodies
+
+
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("disassembler")
 def test_the_machine_code_of_the_gemm(nvcc: str, tmp_path: Path) -> None:
-    """No spills, no advice from the assembler (C75xx), and as many multiplies and stores as the tile needs."""
+    """As many multiplies and stores as the tile needs."""
     names = {}
     lines = ['#include "gemm_sm90_operands.cuh"', "using namespace gemm_sm90;"]
     for (element, result, major_a, major_b, width, registers, together), expected in _GEMMS.items():
@@ -151,19 +167,9 @@ def test_the_machine_code_of_the_gemm(nvcc: str, tmp_path: Path) -> None:
         name = f"gemm_sm90::Gemm<{operands}, ptxmma::{result}, {'true' if together else 'false'}>"
         names[name] = expected
         lines.append(f"auto get{len(names)}() {{ return kernel<{name}>; }}")
-    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
-    source.write_text("\n".join(lines), encoding="utf-8")
-    said = _compile(nvcc, source, built, "-cubin", "-Xptxas=-v")
-    assert "C75" not in said
-    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(_GEMMS)
-    bodies = _code(built, "gemm_sm90::kernel")
-    assert bodies.keys() == names.keys()
-    for name, expected in names.items():
-        counted = _counted(bodies[name])
-        assert {instruction: counted[instruction] for instruction in expected} == expected, name
-        assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
+    for name, body in _checked_code(nvcc, "\n".join(lines), names, tmp_path).items():
         # Descriptors of a stage differ by additions: nothing is shifted into their fields between its multiplies.
-        multiplies = re.search(r"GMMA\..*?gsb0", bodies[name], re.DOTALL)
+        multiplies = re.search(r"GMMA\..*?gsb0", body, re.DOTALL)
         assert multiplies is not None
         assert _counted(multiplies[0])["USHF"] == 0, name
 
@@ -171,7 +177,7 @@ def test_the_machine_code_of_the_gemm(nvcc: str, tmp_path: Path) -> None:
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("disassembler")
 def test_the_machine_code_of_the_sparse_gemm(nvcc: str, tmp_path: Path) -> None:
-    """And no register of metadata is written to before the multiplications that read it are waited for."""
+    """No register of metadata is written to before the multiplications that read it are waited for."""
     names = {}
     lines = ['#include "sparse_gemm_sm90.cuh"', "using namespace gemm_sm90;"]
     for (element, result, major_b, width, together), expected in _SPARSE_GEMMS.items():
@@ -179,19 +185,9 @@ def test_the_machine_code_of_the_sparse_gemm(nvcc: str, tmp_path: Path) -> None:
         name = f"gemm_sm90::Gemm<{operands}, ptxmma::{result}, {'true' if together else 'false'}>"
         names[name] = expected
         lines.append(f"auto get{len(names)}() {{ return kernel<{name}>; }}")
-    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
-    source.write_text("\n".join(lines), encoding="utf-8")
-    said = _compile(nvcc, source, built, "-cubin", "-Xptxas=-v")
-    assert "C75" not in said
-    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(names)
-    bodies = _code(built, "gemm_sm90::kernel")
-    assert bodies.keys() == names.keys()
-    for name, expected in names.items():
-        counted = _counted(bodies[name])
-        assert {instruction: counted[instruction] for instruction in expected} == expected, name
-        assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
-        registers = expected.get("QGMMA", 0) + expected.get("HGMMA", 0) // 2
-        assert len(_readers_of_metadata(bodies[name], registers)) >= registers * 2 // 3, name
+    for name, body in _checked_code(nvcc, "\n".join(lines), names, tmp_path).items():
+        registers = names[name].get("QGMMA", 0) + names[name].get("HGMMA", 0) // 2
+        assert len(_readers_of_metadata(body, registers)) >= registers * 2 // 3, name
 
 
 def _readers_of_metadata(body: str, loads: int) -> dict[str, int]:

@@ -177,3 +177,15 @@ def test_columns_of_b_count_as_zero() -> None:
         ptxmma.emulate(product, a, b, zero_column_mask_desc=bits | 2 << 56)
     shifted = codec("columns").encode(column_shift=2, skip_span=1, use_span=1)
     assert (ptxmma.emulate(product, a, b, zero_column_mask_desc=shifted).d == 16).all()
+
+
+@pytest.mark.parametrize(("arguments", "dtype"), [(_BF16, np.float32), (_S8, np.int32)])
+def test_d_is_a_tensor_where_an_operand_is_one(arguments: dict[str, Any], dtype: Any) -> None:
+    torch = pytest.importorskip("torch")
+    product = ptxmma.instruction(_F16.format(1) if arguments is _BF16 else "tcgen05.mma.cta_group::1.kind::i8", m=64, n=16, **arguments)
+    m, n, k = product.shape or ()
+    a, b = (np.ones(shape, ml_dtypes.bfloat16 if arguments is _BF16 else np.int8) for shape in ((m, k), (k, n)))
+    d = ptxmma.emulate(product, a, b, torch.ones((m, n), dtype=getattr(torch, dtype.__name__))).d
+    assert isinstance(d, torch.Tensor)
+    assert d.numpy().dtype == dtype
+    assert (d.numpy() == k + 1).all()

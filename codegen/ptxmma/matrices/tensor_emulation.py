@@ -118,13 +118,16 @@ def multiply(
     unwritten = None if disable_output_lane is None else _disabled(instruction, disable_output_lane, d_tmem, m, n)
     divisor = 1 << in_range("scale_input_d", integer("scale_input_d", scale_input_d), _MOST_SCALE + 1)
     addend = (before if enable_input_d else np.zeros((m, n))) / divisor
-    if result.form != "float" and (negate_a or negate_b):
-        raise ValueError(f"{instruction.canonical} negates neither A nor B: its elements are integers")
-    if result.form == "float" and saturate:
+    tensor = next((operand for operand in (a, b, d) if elements.is_tensor(operand)), None)
+    if result.form != "float":
+        if negate_a or negate_b:
+            raise ValueError(f"{instruction.canonical} negates neither A nor B: its elements are integers")
+        total = _integers(instruction, (full, codes[1]), addend, saturate=saturate)
+        matrix = total if unwritten is None else np.where(unwritten, before.astype(np.int64), total)
+        return TensorEmulated(instruction, elements.like(matrix.astype(np.int32), tensor), matrix, None, unwritten)
+    if saturate:
         raise ValueError(f"{instruction.canonical} does not saturate: its elements are not integers")
     signs = -1 if negate_a else 1, -1 if negate_b else 1
-    if result.form != "float":
-        return _integers(instruction, (full, codes[1]), addend, before, unwritten, saturate=saturate)
     factors = [
         Factors.of(bits, _type(instruction, name), sign)
         for bits, name, sign in zip((full, codes[1]), ("atype", "btype"), signs, strict=True)
@@ -133,9 +136,8 @@ def multiply(
         if scales is not None:
             factors[number] = factors[number].times(_scales(instruction, scales, axis, (m, n, k), number))
     products = Products(factors[0], kept, factors[1], addend, result)
-    value = products.value() if unwritten is None else np.where(unwritten, before, products.value())
-    tensor = next((operand for operand in (a, b, d) if elements.is_tensor(operand)), None)
-    return TensorEmulated(instruction, elements.like(rounded(value, result), tensor), value, products, unwritten)
+    matrix = products.value() if unwritten is None else np.where(unwritten, before, products.value())
+    return TensorEmulated(instruction, elements.like(rounded(matrix, result), tensor), matrix, products, unwritten)
 
 
 def _refuse_options(instruction: Instruction, given: Mapping[str, Any], pattern: Granularity | None, product: Product) -> None:
@@ -229,14 +231,11 @@ def _product(instruction: Instruction) -> Product:
     return instruction.variant
 
 
-def _integers(
-    instruction: Instruction, codes: tuple[Array, Array], addend: Array, before: Array, unwritten: Array | None, *, saturate: bool
-) -> TensorEmulated:
-    """D of integers."""
+def _integers(instruction: Instruction, codes: tuple[Array, Array], addend: Array, *, saturate: bool) -> Array:
+    """The sums of integers, as 32 bits hold them."""
     a, b = (_numbers(bits, _type(instruction, name)) for bits, name in zip(codes, ("atype", "btype"), strict=True))
     total = (a @ b).astype(np.int64) + addend.astype(np.int64)
     if saturate:
         limits = np.iinfo(np.int32)
         total = np.clip(total, limits.min, limits.max)
-    d = (total if unwritten is None else np.where(unwritten, before.astype(np.int64), total)).astype(np.int32)
-    return TensorEmulated(instruction, d, d.astype(np.int64), None, unwritten)
+    return np.asarray(total.astype(np.int32), np.int64)
