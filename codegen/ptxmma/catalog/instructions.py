@@ -171,10 +171,10 @@ def instruction(
         btype: the element type of B.
         stype: the type of scale factors.
         database: another than the packaged one.
-        unknown: there are no other arguments; for the message.
+        unknown: nothing else; taken so that the error about it can list the legal arguments.
 
     Raises:
-        TypeError: ``spelling`` is not a string, ``m``, ``n`` or ``k`` is not an integer, or another argument.
+        TypeError: ``spelling`` is not a string, ``m``, ``n`` or ``k`` is not an integer, or there is an argument of another name.
         UnknownInstruction: with the reason and the closest legal spellings.
         IllegalProductError: an argument is missing, illegal, or not for this instruction; a ``ValueError`` that lists what is legal.
     """
