@@ -146,7 +146,7 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
             ValueError: this cannot start there, or would leave tensor memory.
         """
         low, last = self.memory.address["lane"], max(row.columns for row in self.memory.columns) - self.columns
-        base = in_range("base", base, self.memory.lanes << low)
+        base = in_range("base", base, len(self.memory.addresses))
         lane, column = base >> low, base & (1 << low) - 1
         misplaced = True
         for allowed in self.layout.align:

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from ptxmma.catalog.operands import TensorOperand
     from ptxmma.catalog.tensor_places import Place, TensorPlaces
 
-#: Addresses of tensor memory have a lane of 0..127 above 16 bits of the column.
-BASES = range(128 << 16)
-
 
 def operands(instruction: Instruction) -> dict[str, TensorOperand]:
     """The operands of an instruction that lie in tensor memory, by name."""
@@ -87,7 +84,7 @@ def _start(placed: TensorPlaces, numbers: Given, subject: str) -> Place | None:
     """The place that ``--base`` names, which is taken out of the numbers; None without it."""
     if "base" not in numbers:
         return None
-    base = numbers_of({"base": numbers.pop("base")}, {"base": BASES}, subject)["base"]
+    base = numbers_of({"base": numbers.pop("base")}, {"base": placed.memory.addresses}, subject)["base"]
     try:
         return placed.start(base)
     except ValueError as error:

@@ -10,7 +10,6 @@ import click
 from ptxmma.cli.matrices import within
 from ptxmma.cli.named_numbers import Given, numbers_of
 from ptxmma.cli.render import Table, draw
-from ptxmma.cli.tensor_layout import BASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,8 +35,9 @@ def show(
     try:
         fragment = operand.through(transfer)
         subject = f"{operand.name} of {instruction.canonical}"
-        places = {"warp": range(_warps(fragment)), "cta": range(fragment.places.numbers["ctas"]), "address": BASES}
-        given = numbers_of(numbers, {**_legal(fragment), "base": BASES, **places}, subject)
+        addresses = fragment.places.memory.addresses
+        places = {"warp": range(_warps(fragment)), "cta": range(fragment.places.numbers["ctas"]), "address": addresses}
+        given = numbers_of(numbers, {**_legal(fragment), "base": addresses, **places}, subject)
         base = given.pop("base", 0)
         fragment.places.start(base)
         named |= {name: given.pop(name) for name in _WARPS if name in given}

@@ -72,6 +72,11 @@ class TensorMemory(Entry, frozen=True, kw_only=True):
     source: Source
     layouts: tuple[TensorLayout, ...] = ()
 
+    @property
+    def addresses(self) -> range:
+        """Every number that an address can be: a lane above the bits of the column."""
+        return range(self.lanes << self.address["lane"])
+
     def layout(self, name: str) -> TensorLayout:
         """The layout of that name."""
         return next(entry for entry in self.layouts if entry.name == name)
