@@ -14,13 +14,13 @@ from ptxmma.model import Spec
 
 _SOURCES = ("spec/tensor_memory.yaml", "spec/tensor_products.yaml", "spec/instructions")
 _PATH = "generated/include/ptxmma/cuda/tensor_moves.cuh"
-_FAMILY = "tcgen05.ld"
+_LOAD = "tensor-load"
 
 
 def emit(catalog: Catalog) -> Iterator[Output]:
     """``cuda/tensor_moves.cuh``, where the spec has products in tensor memory, and loads of it."""
     spec = catalog.database.spec
-    if spec.tensor_products is None or spec.tensor_memory is None or not any(catalog.all(lambda instruction: instruction.name == _FAMILY)):
+    if spec.tensor_products is None or spec.tensor_memory is None or all(entry.operation != _LOAD for entry in spec.instructions):
         return
     values = {
         "registers": _registers(spec),
@@ -52,7 +52,7 @@ def _load(catalog: Catalog, *, half: bool, packed: bool) -> dict[str, Any]:
     lanes = spec.tensor_memory.partition // (2 if half else 1)
     fitting = [
         entry
-        for entry in catalog.all(lambda instruction: instruction.name == _FAMILY)
+        for entry in catalog.all(lambda instruction: instruction.operation == _LOAD)
         if entry.extents["lanes"] == lanes and (_element_bits(entry) < spec.tensor_memory.cell) == packed and step % _columns(entry) == 0
     ]
     widest = max(fitting, key=lambda entry: (entry.extents["span"], entry.extents["n"]))
