@@ -132,14 +132,6 @@ def _bodies(built: Path, kernel: str, *options: str) -> dict[str, Counter[str]]:
     return {arguments: _counted(body) for arguments, body in _code(built, kernel, *options).items()}
 
 
-@pytest.mark.nvcc
-@pytest.mark.parametrize(("program", "target"), [("mma_sp", "sm_80"), ("wgmma", "sm_90a")])
-def test_the_program_compiles_without_a_warning(nvcc: str, program: str, target: str, tmp_path: Path) -> None:
-    """The programs with pages of their own are compiled as their pages say, in ``test_packaging.py``."""
-    strict = ["-Werror", "all-warnings", "-Xcompiler=-Wall,-Wextra"]
-    assert _compile(nvcc, _EXAMPLES / f"{program}.cu", tmp_path / program, *strict, f"-arch={target}") == ""
-
-
 def _checked_code(nvcc: str, source: str, counts: Mapping[str, Mapping[str, int]], folder: Path) -> dict[str, str]:
     """The machine code of kernels of ``gemm_sm90``, by their types: no spills, no advice from the assembler (C75xx), these instructions."""
     (folder / "kernels.cu").write_text(source, encoding="utf-8")

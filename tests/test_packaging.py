@@ -195,19 +195,27 @@ def test_pkg_config_finds_the_headers(installed: Path, tmp_path: Path) -> None:
 
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("nvcc")
-@pytest.mark.parametrize("page", ["gemm_sm90", "sparse_gemm_sm90", "attention_sm90", "gemm_sm80", "gemm_sm100"])
-def test_the_line_that_a_page_gives_compiles_its_example(root: Path, installed: Path, page: str, tmp_path: Path) -> None:
-    """With the headers of the installed wheel and the example's own files, away from the checkout; and without a warning."""
+@pytest.mark.parametrize(
+    ("page", "program"),
+    [
+        *((name, name) for name in ("gemm_sm90", "sparse_gemm_sm90", "attention_sm90", "gemm_sm80", "gemm_sm100")),
+        ("examples", "mma_sp"),
+        ("examples", "wgmma"),
+    ],
+)
+def test_the_line_that_a_page_gives_compiles_its_example(root: Path, installed: Path, page: str, program: str, tmp_path: Path) -> None:
+    """With the headers of the installed wheel, in a folder of the files that the page offers above the line; and without a warning."""
     text = (root / f"docs/{page}.rst").read_text(encoding="utf-8")
-    line = re.search(r"^   (nvcc .*?)&&", text, re.MULTILINE | re.DOTALL)
-    assert line, page
-    shutil.copytree(root / "docs" / "examples", tmp_path / "examples")
+    line = re.search(rf"^   (nvcc [^&]* -o {program}) &&", text, re.MULTILINE)
+    assert line, program
+    for file in re.findall(r":download:`[^<`]*<([^>`]*)>`", text[: line.start()]):
+        shutil.copy(root / "docs" / file, tmp_path)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment["PATH"] = f"{installed}{os.pathsep}{environment['PATH']}"
     environment["NVCC_APPEND_FLAGS"] = "-Werror all-warnings -Xcompiler=-Wall,-Wextra"
-    done = subprocess.run(["sh", "-c", line[1]], cwd=tmp_path / "examples", env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(["sh", "-c", line[1]], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
-    assert (tmp_path / "examples" / page).is_file()
+    assert (tmp_path / program).is_file()
 
 
 def test_an_editable_install_reads_the_checkout(root: Path, tmp_path: Path) -> None:

@@ -6,10 +6,10 @@
 #include <cstdint>
 
 #include <cuda.h>
-#include <cudaTypedefs.h>
 #include <cuda_runtime.h>
 
 #include "attention_sm90.cuh"
+#include "tensor_map.cuh"
 
 namespace attention_sm90 {
 
@@ -23,19 +23,11 @@ struct Tensor {
 // A tensor as TMA sees it, of which it moves boxes of a tile.
 template <class Tile, class T>
 cudaError_t describe(CUtensorMap& map, Tensor<T> tensor, int rows, int heads, int batch) {
-  void* encode = nullptr;
-  cudaDriverEntryPointQueryResult support;
-  const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &support);
-  if (status != cudaSuccess) return status;
   constexpr bool k_major = Tile::majorness == K_MAJOR;
   const cuuint64_t size[] = {k_major ? Tile::k : Tile::x, cuuint64_t(rows), cuuint64_t(heads), cuuint64_t(batch)};
   const cuuint64_t pitch[] = {tensor.row * sizeof(T), tensor.head * sizeof(T), tensor.batch * sizeof(T)};
-  const cuuint32_t box[] = {Tile::box_inner, Tile::box_outer, 1, 1}, stride[] = {1, 1, 1, 1};
-  const CUresult result = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(encode)(
-      &map, PTXMMA_TENSOR_MAP_DATA_TYPE(Tile::type), 4, const_cast<void*>(static_cast<const void*>(tensor.data)), size, pitch, box, stride,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, PTXMMA_TENSOR_MAP_SWIZZLE(Tile::swizzle), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+  const cuuint32_t box[] = {Tile::box_inner, Tile::box_outer, 1, 1};
+  return make_tensor_map<Tile>(map, tensor.data, size, pitch, box, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 }
 
 // An operation that is prepared once, for tensors at these addresses, and may be launched often.

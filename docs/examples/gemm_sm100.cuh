@@ -17,6 +17,7 @@
 #include <ptxmma/cuda/tensor_moves.cuh>
 
 #include "hopper.cuh"
+#include "tensor_map.cuh"
 
 namespace gemm_sm100 {
 
@@ -147,16 +148,9 @@ __global__ void __launch_bounds__(THREADS, 1) kernel(
 // A matrix of `x` rows (or columns, of B), each with `k` elements that are neighbours and `pitch` elements after the one before.
 template <class Tile>
 cudaError_t describe(CUtensorMap& map, const void* data, int x, int k, int64_t pitch) {
-  void* encode = nullptr;
-  cudaDriverEntryPointQueryResult support;
-  const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &support);
-  if (status != cudaSuccess) return status;
   const cuuint64_t size[] = {cuuint64_t(k), cuuint64_t(x)}, bytes[] = {pitch * sizeof(__nv_bfloat16)};
-  const cuuint32_t box[] = {Tile::box_inner, Tile::box_outer}, stride[] = {1, 1};
-  const CUresult result = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode)(
-      &map, PTXMMA_TENSOR_MAP_DATA_TYPE(Tile::type), 2, const_cast<void*>(data), size, bytes, box, stride, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      PTXMMA_TENSOR_MAP_SWIZZLE(Tile::swizzle), CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+  const cuuint32_t box[] = {Tile::box_inner, Tile::box_outer};
+  return make_tensor_map<Tile>(map, data, size, bytes, box);
 }
 
 // Matrices start at 16 bytes, k and n are multiples of 8, so that their rows do, too; k is not 0.

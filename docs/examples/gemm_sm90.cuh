@@ -134,8 +134,9 @@ struct Gemm {
     }
   }
 
-  // Tells both blocks, since both write to it, that a stage has been read. It was the tensor cores that read it, and that is over: there is
-  // nothing for the arrival to order, so it can be relaxed. A release at the scope of the cluster would more than double the time.
+  // Tells both blocks, since both write to it, that a stage has been read. Tensor cores read it, metadata by way of registers, and that
+  // is over when the multiplications are complete: there is nothing for the arrival to order, so it can be relaxed. A release at the scope of
+  // the cluster would more than double the time.
   static __device__ __forceinline__ void release(uint64_t* empty, int thread) {
     if (thread < CLUSTER) ptx::mbarrier_arrive(ptx::sem_relaxed, ptx::scope_cluster, ptx::space_cluster, empty);
   }

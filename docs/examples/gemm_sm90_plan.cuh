@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include <cuda.h>
-#include <cudaTypedefs.h>
 #include <cuda_runtime.h>
 
 #include "gemm_sm90_operands.cuh"
+#include "tensor_map.cuh"
 
 namespace gemm_sm90 {
 
@@ -21,18 +21,10 @@ struct Matrix {
 // A matrix as TMA sees it, of which it moves tiles, or their parts if the cluster shares them.
 template <class Tile, int sharers = 1, class T>
 cudaError_t describe(CUtensorMap& map, Matrix<T> matrix, int x, int k) {
-  void* encode = nullptr;
-  cudaDriverEntryPointQueryResult support;
-  const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &support);
-  if (status != cudaSuccess) return status;
   constexpr bool k_major = Tile::majorness == PTXMMA_MAJORNESS_K;
   const cuuint64_t size[] = {cuuint64_t(k_major ? k : x), cuuint64_t(k_major ? x : k)}, pitch[] = {matrix.pitch * sizeof(T)};
-  const cuuint32_t box[] = {Tile::box_inner, Tile::template share<sharers>::outer}, stride[] = {1, 1};
-  const CUresult result = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(encode)(
-      &map, PTXMMA_TENSOR_MAP_DATA_TYPE(Tile::type), 2, const_cast<void*>(static_cast<const void*>(matrix.data)), size, pitch, box, stride,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, PTXMMA_TENSOR_MAP_SWIZZLE(Tile::swizzle), CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+  const cuuint32_t box[] = {Tile::box_inner, Tile::template share<sharers>::outer};
+  return make_tensor_map<Tile>(map, matrix.data, size, pitch, box);
 }
 
 // What all plans share: an operation that is prepared once, for matrices at these addresses, and may be launched often.

@@ -1,4 +1,4 @@
-// What kernels for Hopper share, and that for Blackwell: what the toolkit's <cuda/ptx> does not have yet, and a ring of stages.
+// What kernels for Hopper share, and that for Blackwell, on the device: what the toolkit's <cuda/ptx> does not have yet, and a ring of stages.
 #pragma once
 
 #include <cstdint>
