@@ -13,6 +13,7 @@ from ptxmma import paths
 from ptxmma.catalog import resolution
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.variants import recased
+from ptxmma.matrices import tensor_scales
 from ptxmma.matrices.descriptors import of_product
 
 pytestmark = pytest.mark.nvcc
@@ -100,6 +101,7 @@ using Pair = tcgen05_mma<shape<256, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf
 using Bytes = tcgen05_mma_ws<shape<64, 128>, PTXMMA_TCGEN05_KIND_I8, s32, s8, u8>;
 using Sparse = tcgen05_mma_sp<shape<128, 128>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>;
 using Scaled = tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF8F6F4, f32, e4m3, e2m1>;
+using PairScaled = tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF8F6F4, f32, e4m3, e2m1, PTXMMA_TCGEN05_CTA_GROUP_2>;
 using Small = tcgen05_mma<shape<128, 8>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e4m3, e4m3>;
 __global__ void kernel(tensor_address d, tensor_address a_tmem, tcgen05_descriptor<PTXMMA_MAJORNESS_K> a,
                        tcgen05_descriptor<PTXMMA_MAJORNESS_MN> b, bool accumulate) {
@@ -152,6 +154,8 @@ def test_options_and_numbers_of_operands(call: str, opcode: str, bits: int, comp
          "of a call are saturate, negate_a, negate_b, ashift, max_shift<Columns>, scale_input_d<Power>"),
         ("Pair::call(d, a, b, words, true)", "disable_output_lane has 4 words for each CTA"),
         ("Small::call(d, a, b, true)", "this product has no MN-major A or B"),
+        ("Half::scales_a(d, 1)", "this product scales no blocks"),
+        ("PairScaled::scales_b(d, 1)", "the scale factors of M = 128 in a pair of CTAs lie otherwise"),
         ("Half::call(d, 1u, b, true)", "no instance of overloaded function"),
         ("Sparse::call(d, a, b, true)", "no instance of overloaded function"),
     ],
@@ -178,6 +182,39 @@ _BY_HAND = {
         "add.u32 q, %1, 4; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [%0], %2, %3, {Scaled}, [%1], [q], p;"
     ),
 }
+
+
+_STEPS = """#include <ptxmma/cuda/tcgen05_mma_product.cuh>
+using namespace ptxmma;
+using Product = PRODUCT;
+using Matrix = tcgen05_descriptor<PTXMMA_MAJORNESS_K>;
+__global__ void kernel(tensor_address d, Matrix a, Matrix b, uint32_t number) {
+  (void)number;
+#pragma unroll
+  for (uint32_t step = 0; step < 8; ++step) Product::call(d, a, b, SCALES, true);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "block", "factors"), [("MXF8F6F4", "NO_SCALE_VEC", 1), ("MXF4", "BLOCK32", 2), ("MXF4NVF4", "BLOCK16", 4)]
+)
+def test_steps_along_k_read_factors_where_the_library_says(kind: str, block: str, factors: int, compiler: Nvcc, tmp_path: Path) -> None:
+    """``scales_a`` and ``scales_b`` are ``tensor_scales.step``; an ID of one's own that is not legal ends the kernel."""
+    element = "e4m3" if kind == "MXF8F6F4" else "e2m1"
+    group = f"PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_{block}"
+    product = f"tcgen05_mma<shape<128, 192>, PTXMMA_TCGEN05_KIND_{kind}, f32, {element}, {element}, {group}>"
+    source = _STEPS.replace("PRODUCT", product)
+    checks = []
+    for number in range(16):
+        for side, lines in (("a", 128), ("b", 192)):
+            step = tensor_scales.step(lines, factors, number)
+            given = f"Product::scales_{side}(tensor_address{{5}}, {number})"
+            checks.append(f'static_assert({given}.address.bits == {5 + step.column} && {given}.id == {step.scale_id}, "");\n')
+    counted = source.replace("SCALES", "Product::scales_a({8}, step), Product::scales_b({40}, step)")
+    assert "trap" not in compiler.ptx_of(counted + "".join(checks), "sm_100a", tmp_path)
+    for scales, traps in (("{{8}, 0}, {{40}, 0}", False), ("{{8}, step}, {{40}, 0}", True), ("{{8}, 0}, {{40}, number}", True)):
+        assert ("trap;" in compiler.ptx_of(source.replace("SCALES", scales), "sm_100a", tmp_path)) == traps
 
 
 @pytest.mark.usefixtures("disassembler")

@@ -76,7 +76,7 @@ def headers(cc: str, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     include = write_headers(catalog(), tmp_path_factory.mktemp("headers"), "c_headers", "tcgen05_products")
     source = '#include "ptxmma/tcgen05_products.h"\n'
     made = library(cc, source, tmp_path_factory.mktemp("library"), "-O1", "-std=c99", *WARNINGS, *EXTERNAL, f"-I{include}")
-    for name in ("is_legal", "k", "instruction", "d_columns", "d_row", "d_col", "a_depth"):
+    for name in ("is_legal", "k", "instruction", "d_columns", "d_row", "d_col", "a_depth", "scale_factors"):
         getattr(made, f"ptxmma_tcgen05_product_{name}").restype = ctypes.c_uint32
     made.ptxmma_tcgen05_product_d.restype = _Place
     return made
@@ -110,7 +110,18 @@ def test_c_knows_the_products_that_python_resolves(opcode: tuple[str, str, str, 
 def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) -> None:
     assert headers.ptxmma_tcgen05_product_is_legal(product)
     chosen = [name for name in ("scale_a_id", "scale_b_id") if "stype" in dict(instruction.variant.chosen)]
-    ids = {name: 2 * (number + 1) % 4 for number, name in enumerate(chosen)}
+    every = [number for number in range(6) if headers.ptxmma_tcgen05_product_scale_id_is_legal(product, number)]
+    # Of three factors the table of the instruction descriptor has these alone.
+    legal = every[::2] if headers.ptxmma_tcgen05_product_scale_factors(product) == 3 else every
+    ids = {name: legal[-number] for number, name in enumerate(chosen)}
+    for operand in instruction.forms[0].operands:
+        if operand.kind != "tensor-scales" or not isinstance(operand, TensorOperand) or operand.tensor is None:
+            continue
+        assert every == [*operand.tensor.selections["scale_id"]]
+        assert headers.ptxmma_tcgen05_product_scale_factors(product) == operand.tensor.sizes["block"]
+        for number in {*range(4)} - {*legal}:
+            with pytest.raises(ValueError, match=f"scale_{operand.of}_id = {number} is not legal"):
+                of_product(instruction, **{f"scale_{operand.of}_id": number})
     assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**ids)) == of_product(instruction, **ids)
     for name, value in (("negate_b", 1), ("saturate", 1), ("max_shift", 8), ("sparsity_selector", 1)):
         try:

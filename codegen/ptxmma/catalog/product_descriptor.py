@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from ptxmma.catalog import product_rules
 from ptxmma.catalog.descriptor_bits import Value
 from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instruction_facts import Instruction, Missing
+from ptxmma.catalog.operands.tensor_operand import TensorOperand
+
+#: The field of an instruction descriptor that selects a part of an operand in tensor memory, by the kind of the operand.
+_SELECTED = {"tensor-scales": "scale_{of}_id", "tensor-metadata": "sparsity_selector"}
 
 
 def of_product(instruction: Instruction, **fields: Value) -> int:
@@ -19,7 +25,8 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
     Raises:
         Missing: the instruction has no such descriptor, or does not state its shape and types.
         TypeError: no instruction, a field that the product already says, such as ``n``, or one that the kind does not have.
-        ValueError: a value that is not legal, alone or with the product: an N that B's majorness does not leave.
+        ValueError: a value that is not legal, alone or with the product: an N that B's majorness does not leave, or
+            an ID at which the product reads no scale factors.
 
     >>> import ptxmma
     >>> types = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
@@ -41,7 +48,20 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
     bits = format.encode(**said, **fields)
     if (rules := instruction.database.spec.tensor_products) is not None:
         product_rules.check_limits(rules, instruction.canonical, {**format.decode(bits), **instruction.variant.facts})
+    if wrong := next(misplaced(instruction, fields), ""):
+        raise ValueError(wrong)
     return bits
+
+
+def misplaced(product: Instruction, fields: Mapping[str, Value]) -> Iterator[str]:
+    """What a descriptor selects of an operand in tensor memory that cannot begin there."""
+    for operand in product.forms[0].operands:
+        field = _SELECTED.get(operand.kind, "").format(of=operand.of)
+        tensor = operand.tensor if isinstance(operand, TensorOperand) else None
+        for values in tensor.selections.values() if tensor is not None and field in fields else ():
+            if fields[field] not in values:
+                legal = ", ".join(map(str, values))
+                yield f"{field} = {fields[field]} is not legal for {operand.name} of {product.canonical}; legal: {legal}"
 
 
 def codec_of(instruction: Instruction, target: str | None = None) -> Codec:

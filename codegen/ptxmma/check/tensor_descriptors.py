@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.catalog.chosen_product import argument_of, product_of
 from ptxmma.catalog.descriptor_bits import mask
 from ptxmma.catalog.descriptor_lookup import codec
-from ptxmma.catalog.operands.tensor_operand import TensorOperand
-from ptxmma.catalog.product_descriptor import codec_of
+from ptxmma.catalog.product_descriptor import codec_of, misplaced
 from ptxmma.catalog.product_rules import IllegalProductError
-from ptxmma.check.operand_faults import listing
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.matrices.product_operands import described
 from ptxmma.matrices.suspicions import suspicions
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 _MATRIX, _PRODUCT, _MASK = "shared-descriptor", "instruction-descriptor", "column-mask"
 #: The rules about them.
 _RULES = {_MATRIX: "descriptor", _PRODUCT: "instruction-descriptor", _MASK: "descriptor"}
-#: The field of an instruction descriptor that selects a part of an operand in tensor memory, by the kind of the operand.
-_SELECTED = {"tensor-scales": "scale_{of}_id", "tensor-metadata": "sparsity_selector"}
 
 
 class _Described(NamedTuple):
@@ -134,7 +130,7 @@ class TensorDescriptors:
             except IllegalProductError as error:
                 wrong.append(str(error))
             else:
-                wrong += _misplaced(chosen, fields)
+                wrong += misplaced(chosen, fields)
         return _Product(tuple(wrong), fields, chosen)
 
     def _wrong_mask(self, bits: Bits) -> tuple[str, ...]:
@@ -159,17 +155,6 @@ class TensorDescriptors:
         )
         # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
         return tuple(each.text for each in doubts if each.field != "start_address")
-
-
-def _misplaced(product: Instruction, fields: Mapping[str, Value]) -> Iterator[str]:
-    """What a descriptor selects of an operand in tensor memory that cannot begin there."""
-    for operand in product.forms[0].operands:
-        field = _SELECTED.get(operand.kind, "").format(of=operand.of)
-        tensor = operand.tensor if isinstance(operand, TensorOperand) else None
-        for values in tensor.selections.values() if tensor is not None and field in fields else ():
-            if fields[field] not in values:
-                legal = listing([*map(str, values)])
-                yield f"{field} = {fields[field]} is not legal for {operand.name} of {product.canonical}; legal: {legal}"
 
 
 def _bracket(operand: bytes) -> bytes:

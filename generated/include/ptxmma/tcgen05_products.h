@@ -212,6 +212,22 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_reads(
   return 0;
 }
 
+/** Scale factors that a product reads of each row of A and of each column of B; 0 where it scales no blocks. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_scale_factors(ptxmma_tcgen05_product p) {
+  if (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) return ptxmma_tcgen05_product_a_depth(p) / 32;
+  if (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16)) return ptxmma_tcgen05_product_a_depth(p) / 16;
+  return 0;
+}
+
+/** 1 if the scale factors that a product reads may begin at this byte of a cell, which is their ID in the instruction descriptor, else 0. */
+PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_scale_id_is_legal(ptxmma_tcgen05_product p, uint32_t id) {
+  const uint32_t factors = ptxmma_tcgen05_product_scale_factors(p);
+  if (factors == 1 || factors == 3) return id == 0 || id == 1 || id == 2 || id == 3;
+  if (factors == 2 || factors == 6) return id == 0 || id == 2;
+  if (factors == 4 || factors == 8) return id == 0;
+  return 0;
+}
+
 /** What a product leaves open in its instruction descriptor; all 0 where nothing is asked for. Each as the field holds it. */
 typedef struct ptxmma_tcgen05_choices {
   uint32_t sparsity_selector; /**< sparsity selector */

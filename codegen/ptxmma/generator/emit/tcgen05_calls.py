@@ -28,6 +28,8 @@ _TYPED = {
 }
 #: Fields of the instruction descriptor that come with an operand.
 _WITH = {"tensor-metadata": ("sparsity_selector", "selector"), "tensor-scales": ("scale_{of}_id", "id")}
+#: How the value of such a field is checked.
+_CHECKED = {"tensor-scales": "checked_scale_id<Product>({})"}
 #: Operands that this front does not have: the tables of sm_107, which no source lays out.
 _WITHOUT = {"lookup-table"}
 #: Qualifiers of an opcode that are options of a call.
@@ -138,7 +140,8 @@ def _call(form: OperandForm, facts: Facts) -> _Call:
             given.append(name)
         if operand.kind in _WITH:
             field, member = _WITH[operand.kind]
-            choices.append(f"choices.{field.format(of=operand.of)} = {name}.{member};")
+            value = f"{name}.{member}"
+            choices.append(f"choices.{field.format(of=operand.of)} = {_CHECKED.get(operand.kind, '{}').format(value)};")
     tensor_a = any(operand.kind == "tensor-matrix" for operand in form.operands)
     sides = ["PTXMMA_MAJORNESS_K" if tensor_a else "major_a", "major_b"]
     immediates = {operand.name for operand in form.operands if operand.kind == "immediate"}

@@ -62,6 +62,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     values |= {"choices": {field.name: field for format in instruction_formats(spec) for field in open_fields(format)}}
     counts = [sum(each.kind not in ("immediate", "instruction-descriptor") for each in form.operands) for form in _forms(catalog)]
     values |= {"calls": {"least": min(counts), "most": max(counts) + _OPTIONS}}
+    values |= {"factors": _factors(spec, facts), "scale_ids": _scale_ids(spec)}
     values |= {"ratio": _ratio(spec), **tcgen05_tiles.values(spec, facts)}
     head = banner("//", catalog, _SOURCES)
     yield Output(f"{_FOLDER}/tcgen05_products.h", head + render("c/tcgen05_products.h.jinja", **values))
@@ -234,6 +235,25 @@ def _arguments(formulas: Iterable[str], coordinates: Iterable[str]) -> str:
     given = list(coordinates)
     read = {name for text in formulas for name in formula.names(formula.parse(text))} - set(given)
     return ", ".join([*given, *(f"p.{name}" for name in sorted(read))])
+
+
+def _factors(spec: Spec, facts: dict[str, Fact]) -> dict[int, str]:
+    """For each number of elements along K that share a scale factor, which products have it."""
+    assert spec.tensor_products is not None
+    blocks: dict[int, list[Condition]] = {}
+    for row in spec.tensor_products.scales:
+        blocks.setdefault(row.block, []).extend(row.of)
+    return {block: any_of(conditions, facts) for block, conditions in blocks.items()}
+
+
+def _scale_ids(spec: Spec) -> dict[str, str]:
+    """For each number of scale factors that an instruction reads of a line, where they may begin in a cell: both as conditions in C."""
+    assert spec.tensor_memory is not None
+    ids: dict[tuple[int, ...], dict[int, None]] = {}
+    for layout in spec.tensor_memory.layouts:
+        for selection in layout.selections if layout.operand == "tensor-scales" else ():
+            ids.setdefault(selection.values, {}).update(dict.fromkeys(int(count) for when in selection.when for count in when["blocks"]))
+    return {among("factors", str, sorted(counts)): among("id", str, values) for values, counts in ids.items()}
 
 
 def _ratio(spec: Spec) -> int:

@@ -88,8 +88,8 @@ struct product_calls<PTXMMA_TCGEN05_MMA_SP, true, Product> {
     using chosen = product_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
-    choices.scale_a_id = scale_a_tmem.id;
-    choices.scale_b_id = scale_b_tmem.id;
+    choices.scale_a_id = checked_scale_id<Product>(scale_a_tmem.id);
+    choices.scale_b_id = checked_scale_id<Product>(scale_b_tmem.id);
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_desc.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<major_a, major_b>(choices), scale_a_tmem.address.bits, scale_b_tmem.address.bits, enable_input_d);
   }
 
@@ -99,8 +99,8 @@ struct product_calls<PTXMMA_TCGEN05_MMA_SP, true, Product> {
     using chosen = product_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
-    choices.scale_a_id = scale_a_tmem.id;
-    choices.scale_b_id = scale_b_tmem.id;
+    choices.scale_a_id = checked_scale_id<Product>(scale_a_tmem.id);
+    choices.scale_b_id = checked_scale_id<Product>(scale_b_tmem.id);
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_tmem.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), scale_a_tmem.address.bits, scale_b_tmem.address.bits, enable_input_d);
   }
 

@@ -16,12 +16,6 @@ struct tensor_metadata {
   uint32_t selector;
 };
 
-// Scale factors of A or B.  `id` is the first of the four bytes of a cell that an instruction reads.
-struct tensor_scales {
-  tensor_address address;
-  uint32_t id;
-};
-
 // Options of calls; negate_a and negate_b are those of other instructions, too, and <ptxmma/cuda/hints.cuh> has the hints.
 struct saturate {};  // whether sums of integers saturate
 struct ashift {};  // the rows of A move down by one, except for the last
@@ -95,6 +89,14 @@ template <int Power>
 struct is_option<scale_input_d<Power>> {
   static constexpr bool value = true;
 };
+
+// An ID of scale factors; one at which the product reads none ends the kernel, where the descriptor would take its low bits.  Nothing is left of
+// the test where the ID is constant and legal.
+template <class Product>
+static __device__ __forceinline__ uint32_t checked_scale_id(uint32_t id) {
+  if (!ptxmma_tcgen05_product_scale_id_is_legal(Product::p, id)) __trap();
+  return id;
+}
 
 // What the options of a call say.
 template <class Product, bool TensorA, class... Options>

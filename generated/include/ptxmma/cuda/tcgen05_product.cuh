@@ -24,6 +24,12 @@ struct tensor_address {
 };
 PTXMMA_CONSTEXPR_FN tensor_address operator+(tensor_address from, uint32_t columns) { return {from.bits + columns}; }
 
+// Scale factors of A or B.  `id` is the first of the four bytes of a cell that an instruction reads; Product::scales_a and scales_b count it.
+struct tensor_scales {
+  tensor_address address;
+  uint32_t id;
+};
+
 // A matrix descriptor of tcgen05, with what the instruction descriptor says of the matrix.
 template <ptxmma_majorness Majorness>
 struct tcgen05_descriptor {
@@ -272,6 +278,15 @@ struct tcgen05_product
     static_assert(extent >= n / ctas, "ptxmma: the tile has fewer columns than the product reads: at least N, or N / 2 in each CTA of a pair");
   };
 
+  // Scale factors that an instruction reads of each row of A and each column of B, and the columns of tensor memory that four of each take.
+  static constexpr uint32_t scale_factors = ptxmma_tcgen05_product_scale_factors(p);
+  static constexpr uint32_t a_scale_columns = (m / ctas + 127) / 128 * 4, b_scale_columns = (n + 127) / 128 * 4;
+
+  // What the instruction for a step along K reads of the factors of a whole K, which tcgen05.cp.32x128b.warpx4 has copied from `first` on:
+  // columns for four factors of every row (of A) or column (of B), then those for the next four.  The first step is 0.
+  PTXMMA_MEMBER tensor_scales scales_a(tensor_address first, uint32_t step) { return scales<a_scale_columns>(first, step); }
+  PTXMMA_MEMBER tensor_scales scales_b(tensor_address first, uint32_t step) { return scales<b_scale_columns>(first, step); }
+
   // The instruction descriptor for matrices of these majornesses.  Does not compile in a pass for a target that lacks the product.
   template <ptxmma_majorness major_a = PTXMMA_MAJORNESS_K, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K>
   PTXMMA_MEMBER uint32_t instruction(ptxmma_tcgen05_choices choices = {}) {
@@ -304,6 +319,14 @@ struct tcgen05_product
   PTXMMA_MEMBER ptxmma_tcgen05_place d(uint32_t row, uint32_t col) {
     if (row >= m || col >= n) detail::row_or_column_outside_of_d();
     return ptxmma_tcgen05_product_d(value(), row, col);
+  }
+
+ private:
+  template <uint32_t Columns>
+  PTXMMA_MEMBER tensor_scales scales(tensor_address first, uint32_t step) {
+    static_assert(Columns == 0 || scale_factors != 0, "ptxmma: this product scales no blocks");
+    static_assert(Columns == 0 || m / ctas >= 128, "ptxmma: the scale factors of M = 128 in a pair of CTAs lie otherwise: <ptxmma/tensor_memory.h> has their layout");
+    return tensor_scales{first + step * scale_factors / 4 * Columns, step * scale_factors % 4};
   }
 };
 
