@@ -77,7 +77,7 @@ def test_quantised(library: ctypes.CDLL) -> None:
 @pytest.mark.nvcc
 def test_the_device_examples_compile(nvcc: str, root: Path, tmp_path: Path) -> None:
     blocks = _blocks(root, "cuda")
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     options = ["-std=c++17", "-Werror", "all-warnings", "-c", "-I", str(root / "generated/include")]
     for number, block in enumerate(blocks):
         (tmp_path / f"{number}.cu").write_text(block, encoding="utf-8")

@@ -347,6 +347,20 @@ def test_tiles_with_32_byte_atoms(cxx: str, tmp_path: Path) -> None:
     run(cxx, "-std=c++14", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", tmp_path / "atoms.cpp", "-o", tmp_path / "atoms.o")
 
 
+def test_the_tile_of_scale_factors_is_512_bytes_in_a_row(cxx: str, tmp_path: Path) -> None:
+    """As ``tcgen05.cp.32x128b.warpx4`` reads them: the tile that the page of headers shows."""
+    image = shared_memory.SharedLayout("u8", "K", "none", 32, 16, start=1024, family="tcgen05")
+    assert np.array_equal(image.address(*np.divmod(np.arange(512), 16)), 1024 + np.arange(512))
+    source = tmp_path / "factors.cpp"
+    source.write_text(
+        "#include <ptxmma/cuda/tcgen05_product.cuh>\nusing namespace ptxmma;\n"
+        "using Factors = tcgen05_tile<b8, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_NONE, 32, 16, 16>;\n"
+        f'static_assert(Factors::bytes == 512 && Factors::descriptor(1024).bits == {image.descriptor().encode():#x}, "");\n',
+        encoding="utf-8",
+    )
+    run(cxx, "-std=c++14", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "factors.o")
+
+
 def test_descriptors_of_k_96_go_on_at_an_address(cxx: str, tmp_path: Path) -> None:
     """48 bytes along k, read across the 128 of the swizzle: the library reads the same elements through them."""
     source = tmp_path / "split.cpp"
