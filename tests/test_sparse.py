@@ -37,13 +37,13 @@ def _random(seed: int, element: ElementType, rows: int, columns: int, zeros: flo
     codes = np.where(rng.random(codes.shape) < 0.5, codes & np.uint64(0x8383838383838383), codes)
     kind = elements.bits_dtype(element)
     bits = (codes & np.uint64((1 << element.bits) - 1)).astype(kind)
-    if element.name == "ue4m3":
-        bits &= kind.type(0x7F)
     zero = np.array([0.0, -0.0]).astype(elements.dtype(element)).view(kind)
     bits = np.where(rng.random(bits.shape) < zeros, rng.choice(zero, bits.shape), bits)
     if element.form == "float":
         with np.errstate(invalid="ignore"):  # signalling NaN
             bits = np.where(np.isfinite(elements.numbers(bits, element)), bits, zero[0])
+    if element.name == "ue4m3":
+        bits &= kind.type(0x7F)
     matrix: Array = elements.typed(np.ascontiguousarray(bits), element)
     return matrix
 

@@ -266,6 +266,24 @@ def test_reductions_are_judged_as_assemblers_do(line: str, target: str, wanted: 
     assert rules(line, target=target) == wanted
 
 
+@pytest.mark.parametrize(
+    ("shape", "lane", "allowed"),
+    [
+        ("32x32b.x1", 5, "32 lanes of one warp, from lane 0, 32, 64 or 96"),
+        ("32x32b.x1", 16, "32 lanes of one warp, from lane 0, 32, 64 or 96"),
+        ("32x32b.x1", 128, "32 lanes of one warp, from lane 0, 32, 64 or 96"),
+        ("16x64b.x1", 8, "16 lanes of one warp, from lane 0, 16, 32, 48, 64, 80, 96 or 112"),
+        ("16x64b.x1", -16, "16 lanes of one warp, from lane 0, 16, 32, 48, 64, 80, 96 or 112"),
+    ],
+)
+def test_a_load_or_store_starts_where_lanes_of_a_warp_do(shape: str, lane: int, allowed: str) -> None:
+    image = np.zeros((128, 512), np.uint32)
+    with pytest.raises(ValueError, match=f"is lane {lane}; tcgen05.ld.*{shape}.b32 takes {allowed}$"):
+        ptxmma.emulate(f"tcgen05.ld.sync.aligned.{shape}.b32", lane << 16, image)
+    with pytest.raises(ValueError, match=f"is lane {lane}; tcgen05.st.*{shape}.b32 takes {allowed}$"):
+        ptxmma.emulate(f"tcgen05.st.sync.aligned.{shape}.b32", lane << 16, np.zeros((32, 1), np.uint32), image)
+
+
 def test_addresses_that_leave_the_image_are_errors() -> None:
     load = ptxmma.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
     with pytest.raises(ValueError, match=r"taddr = 0x1ff is lane 0, column 511: from there \S+ leaves the memory of \(128, 512\)"):

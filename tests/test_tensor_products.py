@@ -81,6 +81,14 @@ def test_each_block_has_its_own_factor(opcode: str, arguments: dict[str, Any], b
     assert (result.matrix == sum(size * one * other for size, one, other in zip(blocks, of_a, of_b, strict=True))).all()
 
 
+@pytest.mark.parametrize("factors", [np.full((128, 4), 0xB8, np.uint8), np.full((128, 4), -2, ml_dtypes.float8_e4m3fn)])
+def test_a_factor_without_a_sign_is_not_negative(factors: Any) -> None:
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", m=128, n=64, k=64, stype="ue4m3")
+    ones, positive = np.ones((128, 64), ml_dtypes.float4_e2m1fn), np.full((4, 64), 1, ml_dtypes.float8_e4m3fn)
+    with pytest.raises(ValueError, match=r"scale_a holds 0x(b8|c0): ue4m3 has no sign, so its codes are 0\.\.0x7f"):
+        ptxmma.emulate(product, ones, ones[:64].T, scale_a=factors, scale_b=positive)
+
+
 @pytest.mark.parametrize("opcode", ["tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.ws.cta_group::1.kind::f16"])
 def test_the_descriptor_negates_and_the_operands_scale_and_leave_out_d(opcode: str) -> None:
     product = ptxmma.instruction(opcode, m=64, n=64, **_BF16)

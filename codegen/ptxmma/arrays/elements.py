@@ -141,9 +141,9 @@ def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
     """The bits of every element as unsigned integers, those of narrow types in the low bits; the same memory, not a copy.
 
     Raises:
-        ValueError: not an array, another dtype than the type's own or the unsigned integer of its size, or bits beyond its width.
-            For s8, s16 and s32, unsigned integers are refused: they are numbers, not bits.  Signed integers narrower than a byte
-            may also be ``int8`` (a copy then), if all are in the type's range.
+        ValueError: not an array, another dtype than the type's own or the unsigned integer of its size, or bits beyond its width,
+            such as the sign of a scale factor.  For s8, s16 and s32, unsigned integers are refused: they are numbers, not bits.
+            Signed integers narrower than a byte may also be ``int8`` (a copy then), if all are in the type's range.
     """
     array = as_array(value, what)
     own, plain = dtype(element), bits_dtype(element)
@@ -155,11 +155,11 @@ def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
         other = "" if own == plain or own.kind == "i" else f", or {plain} for raw bits"
         raise ValueError(f"{what} has dtype {array.dtype}; {element.name} takes {own}{other}")
     array = array.view(plain)
-    if element.bits < 8 and array.size and int(array.max()) >> element.bits:
-        raise ValueError(
-            f"{what} holds {int(array.max()):#x}: {element.name} has {element.bits} bit{'s' * (element.bits > 1)},"
-            f" so its codes are 0..{(1 << element.bits) - 1:#x}"
-        )
+    unsigned = element.form == "float" and not element.sign
+    width = element.exponent + element.mantissa if unsigned else element.bits
+    if width < 8 and array.size and int(array.max()) >> width:
+        reason = "no sign" if unsigned else f"{width} bit{'s' * (width > 1)}"
+        raise ValueError(f"{what} holds {int(array.max()):#x}: {element.name} has {reason}, so its codes are 0..{(1 << width) - 1:#x}")
     return array
 
 

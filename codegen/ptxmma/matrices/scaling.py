@@ -265,7 +265,6 @@ def dequantise(
     form = format_of(format, axis, database)
     codes = types.codes(elements, form.element, "elements")
     factors = types.codes(scales, form.scale, "scales")
-    width = form.scale.exponent + form.scale.mantissa
     place = checked_axis(codes, form)
     wanted = (*codes.shape[:place], codes.shape[place] // form.block, *codes.shape[place + 1 :])
     if codes.shape[place] % form.block or factors.shape != wanted:
@@ -273,8 +272,6 @@ def dequantise(
             f"elements of shape {codes.shape} and scales of shape {factors.shape} do not fit: "
             f"along axis {form.axis} each {form.block} elements share one scale"
         )
-    if not form.scale.sign and int(factors.max()) >> width:
-        raise ValueError(f"scales hold {int(factors.max()):#x}: {form.scale.name} has no sign, so its codes are 0..{(1 << width) - 1:#x}")
     multiplier = None if tensor_scale is None else checked_scale(tensor_scale)
 
     blocks = in_blocks(codes, place, form.block)

@@ -15,6 +15,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import TensorOperand
+from ptxmma.catalog.operands.tensor_fragment import first_lanes
 from ptxmma.matrices.operations.operation import operand_of
 from ptxmma.matrices.transfers import Moved
 
@@ -76,14 +77,22 @@ def _cells(instruction: Instruction, given: Any, split: Any, image: Array) -> tu
     """The lane and the column of each element of the fragment.
 
     Raises:
-        ValueError: an address from which the fragment leaves the image.
+        ValueError: a lane at which no load or store starts, or an address from which the fragment leaves the image.
     """
     address, fragment = operand_of(instruction, "tensor-address"), operand_of(instruction, "fragment")
     start = integer(address.name, given)
     at = dict(zip(fragment.axes, np.indices([fragment.sizes[axis] for axis in fragment.axes]), strict=True))
-    lanes = (start >> _HALF) + at["row"]
+    lane, rows, memory = start >> _HALF, fragment.sizes["row"], instruction.database.spec.tensor_memory
+    assert memory is not None
+    if lane not in (legal := first_lanes(memory, fragment)):
+        allowed = ", ".join(map(str, legal[:-1]))
+        raise ValueError(
+            f"{address.name} = {start:#x} is lane {lane}; {instruction.canonical} takes {rows} lanes of one warp, "
+            f"from lane {allowed} or {legal[-1]}"
+        )
+    lanes = lane + at["row"]
     columns = (start & ((1 << _HALF) - 1)) + at["col"] + at.get("access", 0) * integer("immHalfSplitoff", split)
-    if start < 0 or lanes.max() >= image.shape[0] or columns.max() >= image.shape[1]:
-        where = f"lane {start >> _HALF}, column {start & ((1 << _HALF) - 1)}"
+    if lanes.max() >= image.shape[0] or columns.max() >= image.shape[1]:
+        where = f"lane {lane}, column {start & ((1 << _HALF) - 1)}"
         raise ValueError(f"{address.name} = {start:#x} is {where}: from there {instruction.canonical} leaves the memory of {image.shape}")
     return lanes, columns

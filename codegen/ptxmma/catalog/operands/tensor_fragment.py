@@ -12,6 +12,7 @@ import msgspec
 from ptxmma.arguments import in_range, integer
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.model import TensorMemory
 
 
 class RegisterPlace(NamedTuple):
@@ -32,6 +33,11 @@ class RegisterPlace(NamedTuple):
     register: Any
     bit: Any
     address: Any
+
+
+def first_lanes(memory: TensorMemory, registers: Operand) -> range:
+    """The lanes of tensor memory at which a load or store may start: it takes all lanes of a warp, or half of them."""
+    return range(0, memory.lanes, registers.sizes["row"])
 
 
 class TensorFragment(msgspec.Struct, frozen=True):
@@ -149,7 +155,8 @@ class TensorFragment(msgspec.Struct, frozen=True):
 
     def _lanes(self) -> list[int]:
         """The lanes of a warp, counted from its first, at which its loads begin."""
-        return [lane for lane in range(0, self.places.memory.partition, self.registers.rows) if self._used(lane)]
+        every = first_lanes(self.places.memory, self.registers)
+        return [lane for lane in every if lane < self.places.memory.partition and self._used(lane)]
 
     def _used(self, lane: int) -> bool:
         try:

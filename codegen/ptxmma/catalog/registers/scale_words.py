@@ -67,10 +67,6 @@ def _factors(scales: Scales, factors: Any) -> Array:
     if codes.ndim < 2:
         raise ValueError(f"scales have shape {codes.shape}; they are (..., {_axes(scales)})")
     not_empty(codes, "scales")
-    magnitude = scales.element.exponent + scales.element.mantissa
-    if magnitude < scales.element.bits and int(codes.max()) >> magnitude:
-        place = tuple(np.argwhere(codes >> magnitude)[0].tolist())
-        raise ValueError(f"the scale at {place} is negative ({int(codes[place]):#x}); {scales.element.name} has no sign")
     return codes
 
 
