@@ -119,7 +119,8 @@ def test_what_compilers_write_is_read(text: str) -> None:
         '.pragma "mma.bad;";',
         '.pragma "/*"; // mma.bad; */',
         ".reg .b32 mma; mov.b32 mma, 1; add.s32 mma , mma , mma;",
-        "tcgen05.nonsense; fence.acq_rel.gpu; fence.proxy.alias; fence.proxy.tensormap::generic.release.gpu; fence .acq_rel.gpu;",
+        "mma_loop: bra mma_loop; call mma_of_tiles, (mma_sync); mov.u32 wgmma_v.x, 1;",
+        "fence.acq_rel.gpu; fence.proxy.alias; fence.proxy.tensormap::generic.release.gpu; fence .acq_rel.gpu;",
         "mma: bra mma;",
     ],
 )
@@ -282,12 +283,34 @@ def test_refused_target_names_the_first_one_and_the_closest() -> None:
             "mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
             "'.m16n8k32' should be '.m16n8k16'; the closest is mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
         ),
+        ("fence.proxy.asynch.global", "'.asynch' should be '.async'; the closest is fence.proxy.async.global"),
+        ("ldmatrixx.sync.aligned.m8n8.x4.b16", "'ldmatrixx' should be 'ldmatrix'; the closest is ldmatrix.sync.aligned.m8n8.x4.b16"),
+        ("wgmmaa.fence.sync.aligned", "'wgmmaa' should be 'wgmma'; the closest is wgmma.fence.sync.aligned"),
         ("wgmma.wait.sync.aligned", "'.wait' should be '.wait_group'; the closest is wgmma.wait_group.sync.aligned"),
     ],
 )
 def test_the_closest_takes_the_fewest_changes(spelling: str, words: str) -> None:
     (finding,) = checked(f"{spelling};").findings
     assert finding.message == f"no such instruction: {words}"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "wrong", "right"),
+    [
+        ("tcgen05.wait::foo.sync.aligned", "wait::foo", "wait::ld"),
+        ("tcgen05.comit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64", "comit", "commit"),
+        ("tcgen05.dealoc.cta_group::1.sync.aligned.b32", "dealoc", "dealloc"),
+        ("tcgen05.mmaa.cta_group::1.kind::f16", "mmaa", "mma"),
+        ("tcgen05.ldd.sync.aligned.32x32b.x1.b32", "ldd", "ld"),
+    ],
+)
+@pytest.mark.parametrize("file", ["a.ptx", "a.cu", "a.py"])
+def test_a_misspelt_instruction_of_several_families(spelling: str, wrong: str, right: str, file: str) -> None:
+    around = {"a.ptx": "{};", "a.cu": 'void f() {{ asm("{};"); }}', "a.py": 'x = "{};"'}[file]
+    findings = check(around.format(spelling), target="sm_100a", file=file)
+    assert [each.message for each in findings] == [
+        f"no such instruction: '.{wrong}' should be '.{right}'; the closest is {spelling.replace(wrong, right)}"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -520,6 +543,7 @@ def test_an_instruction_has_one_predicate(predicates: str) -> None:
         ("fence .proxy.async;", ["syntax"]),
         ("fence.proxy.async::generic.acquire.cluster;", ["unknown-instruction"]),
         ("fence.proxy.async::global;", ["unknown-instruction"]),
+        ("tcgen05.foo;", ["unknown-instruction"]),
         ("wmma.load .a.sync.aligned.row.m16n16k16.s8 {%r0,%r1}, [%rd0];", ["syntax"]),
         ("ret; mma,sync.aligned;", ["syntax"]),
         (SOUND.replace("row.col", "row,col"), ["syntax"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -81,6 +82,8 @@ class Diagnoses:
             elif target:
                 proposed += f", which {target} does not support" + (f"; it supports {near.canonical}" if near else "")
         own = close.canonical.split(".")
+        if tokens[0] != own[0]:
+            return Diagnosis("unknown-instruction", f"no such instruction: '{_cut(tokens[0])}' should be '{own[0]}'; {proposed}")
         tokens = without_own_hints(close.variant, tokens)
         hinted = [token for token in tokens if token.startswith(self._hints)]
         if hinted and sorted(own) == sorted(token for token in tokens if token not in hinted):
@@ -155,9 +158,10 @@ class Diagnoses:
         return f" [{', '.join(sections)}]" if sections else ""
 
     def _closest(self, spelling: str, target: str = "", version: str = "") -> Instruction | None:
-        """The closest instruction with the same first word that the target has in the version; None where there is none."""
+        """The closest instruction with the most similar first word that the target has in the version; None where there is none."""
         tokens = [token for token in spelling.split(".") if not token.startswith(self._hints)]
-        instructions = (each for each in self._catalog.all() if each.canonical.startswith(f"{tokens[0]}."))
+        likely = difflib.get_close_matches(tokens[0], sorted({each.canonical.split(".")[0] for each in self._catalog.all()}), 1)
+        instructions = (each for each in self._catalog.all() if each.canonical.split(".")[0] in likely)
         return next(iter(closest([each for each in instructions if accepted(each, target, version)], tokens, 1)), None)
 
 

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.model import Spec
 
 #: Characters of words.
 WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%.")
-#: Bytes before an instruction that are looked at for its predicate.
+#: Bytes before an instruction that are looked at for its predicate, and behind its first word for what makes it one.
 BEFORE = 200
 #: Letters at the end of a word that are searched for: of ``ldmatrix`` and ``stmatrix`` they are the same.
 _ENDING = 6
+#: How a misspelt first word goes on: ``ldmatrixx.sync``.  No name does.
+_MISSPELT = re.compile(rb"\w+(?:\.\w+){0,2}\.sync\b")
 
 
 class Opcodes:
     """How the instructions of a spec begin.
 
-    A family whose name is a single word owns every instruction that begins with this word, also one that does not exist; of the others
-    (``fence.proxy``) only the opcodes that the spec has are meant.
+    A word that is the name of a family (``wgmma``), or begins those of several (``tcgen05``), owns every instruction that begins with it,
+    also one that does not exist.  Of the others (``fence.proxy``), what begins with an opcode of the spec is meant.
     """
 
     def __init__(self, spec: Spec) -> None:
         families = {entry.family for entry in spec.instructions}
         first = {entry.syntax.split(".")[0] for entry in spec.instructions}
-        whole = first & families
+        leading = Counter(family.split(".")[0] for family in families)
+        whole = {word for word in first if word in families or leading[word] > 1}
         opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in spec.instructions}
         exact = {opcode for opcode in opcodes if opcode.split(".")[0] not in whole}
         stems: dict[bytes, list[_Stem]] = {}  # by their first words
@@ -73,7 +77,7 @@ class _Stem:
 
     Attributes:
         first: its first word.
-        exact: whether other opcodes with this first word do not matter.
+        exact: whether other opcodes with this first word do not matter; what goes on where its last word ends is a misspelling of it.
     """
 
     def __init__(self, text: bytes, exact: bool) -> None:
@@ -94,7 +98,11 @@ def _follows(text: bytes, end: int, exact: bool) -> bool:
     following = text[end : end + 1]
     if following.isspace():
         return exact or text[end : end + BEFORE].lstrip()[:1] in b".;{%"
-    return following in (b".", b";") or text[end : end + 2] == b"::" or (not exact and following == b"%")
+    if following in (b".", b";") or text[end : end + 2] == b"::":
+        return True
+    if exact:
+        return following != b"" and following[0] in WORD
+    return following == b"%" or _MISSPELT.match(text, end, end + BEFORE) is not None
 
 
 def _slips(text: bytes, start: int, end: int) -> bool:
