@@ -309,6 +309,27 @@ def test_a_number_inside_an_opcode(sources: Sources, text: str, operand: str, ru
         assert sources.uncovered(source) == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("text", "operand", "rules"),
+    [
+        ("wgmma.wait_group.sync.aligned %0;", '"n"(0)', []),
+        ("wgmma.wait_group.sync.aligned %0;", '"n"(-1)', ["immediate"]),
+        ("wgmma.wait_group.sync.aligned %[left];", '[left] "n"(-1)', ["immediate"]),
+        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [x], %0;", '"n"(64)', []),
+        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [x], %0;", '"i"(96)', ["immediate"]),
+        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [x], %0;", '"n"(COLUMNS)', []),
+        ("tcgen05.mma.cta_group::1.kind::f16 [x], a, b, %0, p;", '"n"(0x10400490)', ["instruction-descriptor"]),
+        ("tcgen05.mma.cta_group::1.kind::f16 [x], a, b, %0, p;", '"r"(0x10400490)', ["instruction-descriptor"]),
+        ("tcgen05.mma.cta_group::1.kind::f16 [x], a, b, %0, p;", '"r"(0x08400490)', []),
+        ("tcgen05.mma.cta_group::1.kind::f16 [x], a, b, %0, p;", '"r"(descriptor)', []),
+        ("tcgen05.mma.cta_group::1.kind::f16 [x], a, b, %0, p;", '"f"(0x10400490)', ["register-type"]),  # converted to f32
+    ],
+)
+def test_a_constant_that_is_an_operand(sources: Sources, text: str, operand: str, rules: list[str]) -> None:
+    """A constant is judged as if it stood in the text."""
+    assert [rule for rule, _ in sources.rules(asm(text, out="", into=operand))[1]] == rules
+
+
 _NAMES = """
 struct f16 { static constexpr const char value[] = "f16"; };
 struct bf16 { static constexpr const char value[] = "bf16"; };

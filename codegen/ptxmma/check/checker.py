@@ -144,7 +144,7 @@ class Checker:
         if tally.instructions and function.whole and self._follow:
             if self._protocol is not None:
                 tally.add(self._of_flow(function, tally.opcodes, self._protocol))
-            bits = RegisterBits(function.text)
+            bits = RegisterBits(function.text, function.passed)
             tally.add(self._tensors.of_kernel(function, tally.opcodes, bits))
             tally.add(self._tensor_descriptors.of_function(function, tally.opcodes, bits, target))
         if tally.instructions and function.operands:

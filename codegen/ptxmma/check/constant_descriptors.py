@@ -44,7 +44,7 @@ class ConstantDescriptors:
     def of_function(self, function: Function, outline: Outline) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike."""
         reported = set[str]()
-        for issue, each, text in RegisterBits(function.text).doubts(functools.partial(self._doubts, outline)):
+        for issue, each, text in RegisterBits(function.text, function.passed).doubts(functools.partial(self._doubts, outline)):
             message = f"in the descriptor of {each.matrix.name.upper()}, {text} (PTX ISA {each.source})"
             statement = function.statement(issue.offset)
             if statement is not None and statement.broken is None and message not in reported:

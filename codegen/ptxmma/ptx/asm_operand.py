@@ -16,7 +16,8 @@ class AsmOperand(NamedTuple):
         constraint: as it is written, ``"=f"``.
         expression: what is bound to it, with blanks between its tokens.
         type: of the register that its constraint asks for; anything where that cannot be seen.
-        values: the constants that it may be, as an opcode writes them; none where that cannot be seen.
+        values: the constants that it may be, as the text writes them; none where that cannot be seen.
+        passed: the number that its register has at first; None where that cannot be seen.
     """
 
     name: str
@@ -24,6 +25,7 @@ class AsmOperand(NamedTuple):
     expression: str
     type: str
     values: tuple[str, ...]
+    passed: int | None
 
     def names(self, number: int) -> list[str]:
         """How the text as PTX names it, if it has this number."""

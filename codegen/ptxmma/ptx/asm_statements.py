@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from ptxmma.ptx.asm_operand import AsmOperand
 from ptxmma.ptx.constants import Constants
 from ptxmma.ptx.cplusplus_tokens import PLAIN_LITERAL, WORDS, Conditions, Tokens, behind_last_line
+from ptxmma.ptx.literals import integer
 from ptxmma.ptx.mapped_text import C_ESCAPES, Source, Text, TextBuilder, unescaped
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.operand_values import ANYTHING
@@ -31,8 +32,10 @@ _ESCAPED = re.compile(r"\\(?![nrt\"'\\])")
 _NESTED = r"[^()\"'/\\]*(?:\([^()\"'/\\]*(?:\([^()\"'/\\]*\)[^()\"'/\\]*)*\)[^()\"'/\\]*)*"
 _USUAL_OPERAND = re.compile(rf'\s*(?:\[\s*([A-Za-z_]\w*)\s*\]\s*)?"([^"\\\n]*)"\s*\(({_NESTED})\)\s*,?')
 _OF_EXPRESSION = re.compile(r"\.?\d(?:[eEpP][+-]|[\w.])*|[A-Za-z_]\w*|\S")
-#: An operand behind a character of an opcode, or anything else that a percent sign begins.
-_PLACEHOLDER = re.compile(r"(?<=[\w.:])(?P<operand>%(?:\d+|\[\w+\]))|%(?:%|[{}|=]|\[(?P<name>\w+)\])")
+#: An operand, or anything else that a percent sign begins.
+_PLACEHOLDER = re.compile(r"(?P<operand>%(?:\d+|\[\w+\]))|%[%{}|=]")
+#: The constraints of operands that are texts, and of registers of integers that are only read.
+_TEXTS, _INTEGERS = ("n", "i", "C"), ("h", "r", "l")
 
 
 class AsmReader:
@@ -112,11 +115,18 @@ class AsmReader:
         operands = self._operands(tokens) if known else []
         types = {f"%{number}": operand.type for number, operand in enumerate(operands)}
         types |= {f"%_{operand.name}_": operand.type for operand in operands if operand.name}
+        passed = {
+            name.encode(): operand.passed
+            for number, operand in enumerate(operands)
+            for name in operand.names(number)
+            if operand.passed is not None
+        }
         texts = (_as_ptx(made, values) for values in _choices(made, operands))
         first, *others = (Snippet(self._source, text, self._opcodes, types, _any, numbered=bool(types), known=known) for text in texts)
         first.alternatives = tuple(others)
         for snippet in (first, *others):
             snippet.operands = operands
+            snippet.passed = passed
         yield first
 
     def _operands(self, tokens: Tokens) -> list[AsmOperand]:
@@ -149,8 +159,9 @@ class AsmReader:
 
     def _operand(self, name: str, written: str, expression: str, before: Sequence[AsmOperand]) -> AsmOperand:
         constraint = written.lstrip("=+&")
-        values = self._constants.values(expression) if constraint in ("n", "i", "C") else ()
-        return AsmOperand(name, written, expression, self._type(constraint, before), values)
+        values = self._constants.values(expression) if constraint in _TEXTS else ()
+        passed = integer(expression.strip("() ").encode("utf-8", "replace")) if written in _INTEGERS else None
+        return AsmOperand(name, written, expression, self._type(constraint, before), values, passed)
 
     def _type(self, constraint: str, operands: Sequence[AsmOperand]) -> str:
         number = int(constraint) if constraint.isdecimal() and len(constraint) < 4 else -1
@@ -193,7 +204,7 @@ def _parenthesised(tokens: Tokens) -> str | None:
 
 
 def _choices(text: Text, operands: Sequence[AsmOperand]) -> Iterator[dict[str, str]]:
-    """The values that the operands inside opcodes may have together, each by how the text names it; at least one choice."""
+    """The values that the operands that are constants may have together, each by how the text names it; at least one choice."""
     named = {f"%{number}": operand.values for number, operand in enumerate(operands) if operand.values}
     named |= {f"%[{operand.name}]": operand.values for operand in operands if operand.name and operand.values}
     inside = {match["operand"] for match in _PLACEHOLDER.finditer(text.chars)} if named else ()
@@ -206,13 +217,13 @@ def _choices(text: Text, operands: Sequence[AsmOperand]) -> Iterator[dict[str, s
 def _as_ptx(text: Text, values: Mapping[str, str]) -> Text:
     """The text of ``asm`` as PTX: ``%%`` is a percent sign, and ``%[x]`` becomes a name.
 
-    An operand inside an opcode is replaced by its value, if that is known: ``m16n8k%14`` with ``"n"(16)``.
+    An operand that is a constant is replaced by its value, if that is known: ``m16n8k%14`` with ``"n"(16)``.
     """
 
     def by(match: re.Match[str]) -> str:
         word = match["operand"]
         if word is None:
-            return str((match["name"] and f"%_{match['name']}_") or match[0][1].replace("=", "0"))
+            return match[0][1].replace("=", "0")
         return values.get(word) or (f"%_{word[2:-1]}_" if word[1] == "[" else word)
 
     return replaced(text, _PLACEHOLDER, by)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 from ptxmma.ptx import literals
@@ -92,10 +92,12 @@ class KnownBits:
 
     Args:
         text: of the function.
+        passed: the numbers that registers have at first, by their names.
         guess: whether to take only the instructions that are followed for writes, which is faster: no bit that is known is unknown then.
     """
 
-    def __init__(self, text: bytes, *, guess: bool = False) -> None:
+    def __init__(self, text: bytes, passed: Mapping[bytes, int], *, guess: bool = False) -> None:
+        self._passed = passed
         self._writes: dict[bytes, list[tuple[bytes, bytes, bytes]]] = {}
         for write in itertools.chain.from_iterable(each.findall(text) for each in (_COMPUTED if guess else [_WRITES])):
             target = write[1]
@@ -118,7 +120,7 @@ class KnownBits:
     def _computed(self, operand: bytes) -> Bits:
         writes = self._writes.get(operand)
         if writes is None:
-            number = literals.integer(operand)
+            number = self._passed[operand] if operand in self._passed else literals.integer(operand)
             return _UNKNOWN if number is None else Bits(number).within(64)
         if self._depth >= _DEEPEST:
             return _UNKNOWN
@@ -157,18 +159,19 @@ class RegisterBits:
 
     Args:
         text: of the function.
+        passed: the numbers that registers have at first, by their names.
     """
 
-    def __init__(self, text: bytes) -> None:
-        self._text = text
+    def __init__(self, text: bytes, passed: Mapping[bytes, int]) -> None:
+        self._text, self._passed = text, passed
 
     @functools.cached_property
     def _known(self) -> KnownBits:
-        return KnownBits(self._text)
+        return KnownBits(self._text, self._passed)
 
     @functools.cached_property
     def _guessed(self) -> KnownBits:
-        return KnownBits(self._text, guess=True)
+        return KnownBits(self._text, self._passed, guess=True)
 
     def doubts(self, about: Callable[[KnownBits], Iterator[_Doubt]]) -> Iterator[_Doubt]:
         """What is doubtful about the registers.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.ptx import tokens
@@ -123,6 +123,7 @@ class Function:
         self, module: Module, pieces: list[tokens.Piece], opcodes: Opcodes, *, before: Opened | None = None, whole: bool = True
     ) -> None:
         self.module = module
+        self.passed: Mapping[bytes, int] = {}  # the numbers that registers have at first, by their names
         self.whole = whole and before is None
         self.text = pieces[0].clean if len(pieces) == 1 else b"".join(piece.clean for piece in pieces)
         # Most functions have no comments: one text is enough.
