@@ -194,6 +194,26 @@ def test_metadata_goes_by_its_kind() -> None:
     assert ask("layout", *product, "--operand", "metadata") == ask("layout", *product, "--operand", "sp-meta-tmem")
 
 
+def test_metadata_of_a_column_of_the_packed_a() -> None:
+    """A field of 2:4 describes two columns of the packed A."""
+    question = ("layout", _SPARSE, *_WHOLE, "--operand", "metadata", "--json")
+    (chunk,) = json.loads(ask(*question, "--row", "37", "--chunk", "4", "--selector", "1"))
+    for col in (8, 9):
+        (answer,) = json.loads(ask(*question, "--row", "37", "--col", str(col), "--selector", "1"))
+        assert answer == chunk | {"col": col}
+    assert "--col 16 is outside 0..15" in ask(*question, "--row", "37", "--col", "16", code=2)
+    assert "leave out --chunk" in ask(*question, "--row", "37", "--col", "8", "--chunk", "4", code=2)
+    assert "--row is missing" in ask(*question, "--col", "8", code=2)
+
+
+def test_a_cell_of_another_selection_says_which() -> None:
+    cell = ("--lane", "37", "--column", "1", "--bit", "5")
+    assert ask("layout", _SPARSE, *_WHOLE, "--operand", "metadata", *cell, code=2).endswith("; something does with --selector 1\n")
+    scaled = ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", "--m", "128", "--n", "128", "--k", "64", "--operand", "scale-a")
+    cell = ("--lane", "37", "--column", "1", "--bit", "16")
+    assert ask("layout", *scaled, *cell, code=2).endswith("; something does with --scale-id 2\n")
+
+
 # --- types of C++ -----------------------------------------------------------------------------------------------------------
 
 _TYPED = "ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>"

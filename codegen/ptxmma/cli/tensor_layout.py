@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from typing import TYPE_CHECKING
 
 import click
@@ -59,14 +61,22 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, bit
     if bit is not None:
         raise click.UsageError(f"--bit needs --lane and --column: a cell of {subject}")
     legal: dict[str, Sequence[int]] = {axis: range(size) for axis, size in placed.sizes.items()}
+    kept = placed.numbers["chunk_size"] // placed.numbers["ratio"] if "chunk" in placed.sizes else 0
+    if kept:  # each chunk has so many columns of the packed A
+        legal["col"] = range(placed.sizes["chunk"] * kept)
     given = numbers_of(numbers, {**legal, **placed.selections}, subject, _next_steps(placed))
+    if kept and "col" in given:
+        if "chunk" in given:
+            raise click.UsageError("--col of metadata is a column of the packed A: leave out --chunk")
+        given["chunk"] = given["col"] // kept
     if not given.keys() & set(placed.coordinates):
         _show_blocks(placed, given, form)
         return
     if missing := [f"--{axis}" for axis in placed.coordinates if axis not in given]:
         raise click.UsageError(f"name an element of {subject}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     refuse_pictures(form, *(f"--{axis}" for axis in placed.coordinates))
-    place = placed.locate(**given)  # type: ignore[arg-type]  # no axis is called check
+    point = {name: number for name, number in given.items() if name in placed.sizes or name in placed.selections}
+    place = placed.locate(**point)  # type: ignore[arg-type]  # no axis is called check
     address = f"base + {place.address():#x}"
     if base is not None:
         place = place._replace(lane=base.lane + place.lane, column=base.column + place.column)
@@ -127,10 +137,22 @@ def _show_place(placed: TensorPlaces, lane: int, bit: int | None, numbers: Given
     cell = {"lane": lane, "column": given["column"], "bit": low, "cta": given.get("cta", 0)}
     try:
         first_lane, first_column = (0, 0) if base is None else (base.lane, base.column)
-        axes = placed.coords(lane - first_lane, cell["column"] - first_column, low, cell["cta"], **selected)
+        at = lane - first_lane, cell["column"] - first_column, low, cell["cta"]
+        axes = placed.coords(*at, **selected)
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(f"{error}{_selecting(placed, at)}") from None
     draw(Table([*placed.sizes, *cell], [[*axes, *cell.values()]]), form)
+
+
+def _selecting(placed: TensorPlaces, at: tuple[int, int, int, int]) -> str:
+    """The selections with which something lies at a place, for a message."""
+    said = []
+    for values in itertools.product(*placed.selections.values()):
+        chosen = dict(zip(placed.selections, values, strict=True))
+        with contextlib.suppress(ValueError):
+            placed.coords(*at, **chosen)
+            said.append(" ".join(f"--{name.replace('_', '-')} {value}" for name, value in chosen.items()))
+    return f"; something does with {' or '.join(said)}" if said else ""
 
 
 def _show_blocks(placed: TensorPlaces, given: Mapping[str, int], form: str) -> None:
