@@ -185,1455 +185,1565 @@ struct ldmatrix_m8n16_x4_p {
 }  // namespace layout
 
 // PTX ISA 6.5, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_b16(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x1_b16(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.b16 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_b16(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x2_b16(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.b16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_b16(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x4_b16(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.b16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_shared_b16(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x1_shared_b16(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_shared_b16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x2_shared_b16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_shared_b16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x4_shared_b16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_b16(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_b16(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.b16 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_b16(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_b16(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.b16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_b16(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_b16(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.b16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_shared_b16(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_shared_b16(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_shared_b16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_shared_b16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_shared_b16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_shared_b16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
-
 #else
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x1_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x2_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x4_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x1_shared_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x2_shared_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x4_shared_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x1_trans_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x2_trans_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x4_trans_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x1_trans_shared_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x2_trans_shared_b16, 2, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(ldmatrix_m8n8_x4_trans_shared_b16, 2, class...)
+PTXMMA_SM_75_PTX_6_5_ABSENT
 #endif
 
 // PTX ISA 7.8, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_shared_cta_b16(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x1_shared_cta_b16(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared::cta.b16 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_shared_cta_b16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x2_shared_cta_b16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_shared_cta_b16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x4_shared_cta_b16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_shared_cta_b16(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x1_trans_shared_cta_b16(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared::cta.b16 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_shared_cta_b16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x2_trans_shared_cta_b16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_shared_cta_b16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n8_x4_trans_shared_cta_b16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
-
 #else
-PTXMMA_SM_75_PTX_7_8_ABSENT(ldmatrix_m8n8_x1_shared_cta_b16, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(ldmatrix_m8n8_x2_shared_cta_b16, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(ldmatrix_m8n8_x4_shared_cta_b16, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(ldmatrix_m8n8_x1_trans_shared_cta_b16, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(ldmatrix_m8n8_x2_trans_shared_cta_b16, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(ldmatrix_m8n8_x4_trans_shared_cta_b16, 2, class...)
+PTXMMA_SM_75_PTX_7_8_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_b8(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_b8(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.b8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_b8(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_b8(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.b8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_b8x16_b6x16_p32(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_b8x16_b6x16_p32(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.b8x16.b6x16_p32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_b8x16_b4x16_p64(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_b8x16_b4x16_p64(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.b8x16.b4x16_p64 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_b8x16_b6x16_p32(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_b8x16_b6x16_p32(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_b8x16_b4x16_p64(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_b8x16_b4x16_p64(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b6x16_p32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b4x16_p64 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8x16.b6x16_p32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared::cta.b8x16.b4x16_p64 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared::cta.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_b8x16_b6x16_p32(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_b8x16_b6x16_p32(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.b8x16.b6x16_p32 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_b8x16_b4x16_p64(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_b8x16_b4x16_p64(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.b8x16.b4x16_p64 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_b8x16_b6x16_p32(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_b8x16_b6x16_p32(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.b8x16.b6x16_p32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_b8x16_b4x16_p64(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_b8x16_b4x16_p64(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.b8x16.b4x16_p64 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_b8x16_b6x16_p32(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_b8x16_b6x16_p32(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_b8x16_b4x16_p64(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_b8x16_b4x16_p64(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b6x16_p32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b4x16_p64 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared::cta.b8x16.b6x16_p32 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared::cta.b8x16.b4x16_p64 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b6x16_p32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b4x16_p64 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared::cta.b8x16.b6x16_p32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared::cta.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x1_trans_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x2_trans_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x1_trans_shared_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x2_trans_shared_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x1_trans_shared_cta_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x2_trans_shared_cta_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x1_trans_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x1_trans_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x2_trans_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x2_trans_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x1_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x1_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x2_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x2_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x4_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x4_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64, 2, class...)
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 9.4, sm_90a or sm_100f or sm_110f or sm_120f
-#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_s8_s4(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_s8_s4(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.s8.s4 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_s8_s4(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_s8_s4(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.s8.s4 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_s8_s4(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_s8_s4(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.s8.s4 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_s8_s4(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_s8_s4(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_s8_s4(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_s8_s4(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.s8.s4 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_s8_s4(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_s8_s4(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.s8.s4 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_s8_s4(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x1_shared_cta_s8_s4(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x1.shared::cta.s8.s4 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_s8_s4(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x2_shared_cta_s8_s4(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared::cta.s8.s4 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_s8_s4(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_s8_s4(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+{
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared::cta.s8.s4 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
-
 #else
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(ldmatrix_m8n16_x1_s8_s4, 2, class...)
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(ldmatrix_m8n16_x2_s8_s4, 2, class...)
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(ldmatrix_m8n16_x4_s8_s4, 2, class...)
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(ldmatrix_m8n16_x1_shared_s8_s4, 2, class...)
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(ldmatrix_m8n16_x2_shared_s8_s4, 2, class...)
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(ldmatrix_m8n16_x4_shared_s8_s4, 2, class...)
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(ldmatrix_m8n16_x1_shared_cta_s8_s4, 2, class...)
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(ldmatrix_m8n16_x2_shared_cta_s8_s4, 2, class...)
-PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(ldmatrix_m8n16_x4_shared_cta_s8_s4, 2, class...)
+PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
 #endif
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x1> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x1> {
   static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x1_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x2> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x2> {
   static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x2_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x4> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x4> {
   static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x4_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x4_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x1, shared> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x1, shared> {
   static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x1_shared_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x2, shared> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x2, shared> {
   static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x2_shared_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x4, shared> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x4, shared> {
   static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x4_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x4_shared_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x1, shared_cta> : ldmatrix<shape<8, 8>, b16, x1, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x1_shared_cta_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x2, shared_cta> : ldmatrix<shape<8, 8>, b16, x2, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x2_shared_cta_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x4, shared_cta> : ldmatrix<shape<8, 8>, b16, x4, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x4_shared_cta_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x1, trans> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x1, trans> {
   static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_trans_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x1_trans_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x2, trans> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x2, trans> {
   static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_trans_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x2_trans_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x4, trans> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x4, trans> {
   static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_trans_r_b16>;
   using p = word<uint64_t, layout::ldmatrix_m8n8_x4_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x4_trans_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x1, trans, shared> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x1, trans, shared> {
   static constexpr int rows = 8, cols = 8, num = 1, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 1, 2, layout::ldmatrix_m8n8_x1_trans_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x1_trans_shared_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x2, trans, shared> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x2, trans, shared> {
   static constexpr int rows = 8, cols = 8, num = 2, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 2, 4, layout::ldmatrix_m8n8_x2_trans_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x2_trans_shared_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 8>, b16, x4, trans, shared> : detail::front {
+struct ldmatrix<shape<8, 8>, b16, x4, trans, shared> {
   static constexpr int rows = 8, cols = 8, num = 4, stored = 16, packed = 16;
   using r = fragment<b16, uint32_t, 4, 8, layout::ldmatrix_m8n8_x4_trans_r_b16>;
   using p = word<uint32_t, layout::ldmatrix_m8n8_x4_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x4_trans_shared_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x1, trans, shared_cta> : ldmatrix<shape<8, 8>, b16, x1, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x1_trans_shared_cta_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x2, trans, shared_cta> : ldmatrix<shape<8, 8>, b16, x2, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x2_trans_shared_cta_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 8>, b16, x4, trans, shared_cta> : ldmatrix<shape<8, 8>, b16, x4, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n8_x4_trans_shared_cta_b16(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8, x1, trans> : detail::front {
+struct ldmatrix<shape<16, 16>, b8, x1, trans> {
   static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 8;
   using r = fragment<b8, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x1_trans_b8(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8, x2, trans> : detail::front {
+struct ldmatrix<shape<16, 16>, b8, x2, trans> {
   static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 8;
   using r = fragment<b8, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x2_trans_b8(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8, x1, trans, shared> : detail::front {
+struct ldmatrix<shape<16, 16>, b8, x1, trans, shared> {
   static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 8;
   using r = fragment<b8, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8, x2, trans, shared> : detail::front {
+struct ldmatrix<shape<16, 16>, b8, x2, trans, shared> {
   static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 8;
   using r = fragment<b8, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8, x1, trans, shared_cta> : ldmatrix<shape<16, 16>, b8, x1, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8, x2, trans, shared_cta> : ldmatrix<shape<16, 16>, b8, x2, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans> : detail::front {
+struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans> {
   static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x1_trans_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans> : detail::front {
+struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans> {
   static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x1_trans_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans> : detail::front {
+struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans> {
   static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x2_trans_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans> : detail::front {
+struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans> {
   static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m16n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x2_trans_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared> : detail::front {
+struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared> {
   static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared> : detail::front {
+struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared> {
   static constexpr int rows = 16, cols = 16, num = 1, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m16n16_x1_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x1_trans_shared_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared> : detail::front {
+struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared> {
   static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared> : detail::front {
+struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared> {
   static constexpr int rows = 16, cols = 16, num = 2, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m16n16_x2_trans_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m16n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x2_trans_shared_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x1, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x1, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x1_trans_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b6x16_p32, x2, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared_cta> : ldmatrix<shape<16, 16>, b8x16, b4x16_p64, x2, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m16n16_x2_trans_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1> {
   static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x1_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1> {
   static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x1_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2> {
   static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x2_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2> {
   static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x2_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4> {
   static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x4_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x4_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4> {
   static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x4_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x4_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared> {
   static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared> {
   static constexpr int rows = 8, cols = 16, num = 1, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x1_shared_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared> {
   static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared> {
   static constexpr int rows = 8, cols = 16, num = 2, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x2_shared_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared> {
   static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 6;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared> : detail::front {
+struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared> {
   static constexpr int rows = 8, cols = 16, num = 4, stored = 8, packed = 4;
   using r = fragment<b8x16, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x4_shared_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x1, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x1, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x1_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x2, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x2, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x2_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b6x16_p32, x4, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b6x16_p32(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared_cta> : ldmatrix<shape<8, 16>, b8x16, b4x16_p64, x4, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x4_shared_cta_b8x16_b4x16_p64(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, s8, s4, x1> : detail::front {
+struct ldmatrix<shape<8, 16>, s8, s4, x1> {
   static constexpr int rows = 8, cols = 16, num = 1, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x1_s8_s4(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, s8, s4, x2> : detail::front {
+struct ldmatrix<shape<8, 16>, s8, s4, x2> {
   static constexpr int rows = 8, cols = 16, num = 2, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x2_s8_s4(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, s8, s4, x4> : detail::front {
+struct ldmatrix<shape<8, 16>, s8, s4, x4> {
   static constexpr int rows = 8, cols = 16, num = 4, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint64_t, layout::ldmatrix_m8n16_x4_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x4_s8_s4(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, s8, s4, x1, shared> : detail::front {
+struct ldmatrix<shape<8, 16>, s8, s4, x1, shared> {
   static constexpr int rows = 8, cols = 16, num = 1, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 1, 4, layout::ldmatrix_m8n16_x1_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x1_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x1_shared_s8_s4(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, s8, s4, x2, shared> : detail::front {
+struct ldmatrix<shape<8, 16>, s8, s4, x2, shared> {
   static constexpr int rows = 8, cols = 16, num = 2, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 2, 8, layout::ldmatrix_m8n16_x2_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x2_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x2_shared_s8_s4(r, p);
-  }
-#endif
+  )
 };
 
 template <>
-struct ldmatrix<shape<8, 16>, s8, s4, x4, shared> : detail::front {
+struct ldmatrix<shape<8, 16>, s8, s4, x4, shared> {
   static constexpr int rows = 8, cols = 16, num = 4, stored = 4, packed = 4;
   using r = fragment<s8, uint32_t, 4, 16, layout::ldmatrix_m8n16_x4_r_b8>;
   using p = word<uint32_t, layout::ldmatrix_m8n16_x4_p>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x4_shared_s8_s4(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x1, shared_cta> : ldmatrix<shape<8, 16>, s8, s4, x1, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x1_shared_cta_s8_s4(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x2, shared_cta> : ldmatrix<shape<8, 16>, s8, s4, x2, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x2_shared_cta_s8_s4(r, p);
-  }
-#endif
+  )
 };
 
 template <>
 struct ldmatrix<shape<8, 16>, s8, s4, x4, shared_cta> : ldmatrix<shape<8, 16>, s8, s4, x4, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::ldmatrix_m8n16_x4_shared_cta_s8_s4(r, p);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -25,32 +25,30 @@ struct movmatrix_m8n8_da_b16 {
 }  // namespace layout
 
 // PTX ISA 7.8, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // d, a
 template <class Use = void>
-PTXMMA_FUNCTION movmatrix_m8n8_b16(uint32_t& d, uint32_t a) {
+PTXMMA_FUNCTION movmatrix_m8n8_b16(uint32_t& d, uint32_t a)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
     : "=r"(d)
     : "r"(a));
 }
-
 #else
-PTXMMA_SM_75_PTX_7_8_ABSENT(movmatrix_m8n8_b16, 2, class...)
+PTXMMA_SM_75_PTX_7_8_ABSENT
 #endif
 
 template <>
-struct movmatrix<shape<8, 8>, b16> : detail::front {
+struct movmatrix<shape<8, 8>, b16> {
   static constexpr int rows = 8, cols = 8;
   using d = fragment<b16, uint32_t, 1, 2, layout::movmatrix_m8n8_da_b16>;
   using a = fragment<b16, uint32_t, 1, 2, layout::movmatrix_m8n8_da_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t& d, uint32_t a) {
+  static PTXMMA_FUNCTION call(uint32_t& d, uint32_t a) PTXMMA_BODY(
     ::ptxmma::movmatrix_m8n8_b16(d, a);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

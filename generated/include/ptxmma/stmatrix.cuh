@@ -151,600 +151,646 @@ struct stmatrix_m16n8_x4_trans_r_b8 {
 }  // namespace layout
 
 // PTX ISA 7.8, sm_90 or newer
-#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_b16(void* p, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x1_b16(void* p, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x1.b16 [%0], {%1};" :
     : "l"(p), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_b16(void* p, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x2_b16(void* p, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x2.b16 [%0], {%1, %2};" :
     : "l"(p), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_b16(void* p, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x4_b16(void* p, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x4.b16 [%0], {%1, %2, %3, %4};" :
     : "l"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_shared_b16(shared_destination p, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x1_shared_b16(shared_destination p, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" :
     : "r"(p.address), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_shared_b16(shared_destination p, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x2_shared_b16(shared_destination p, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_shared_b16(shared_destination p, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x4_shared_b16(shared_destination p, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_shared_cta_b16(shared_destination p, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x1_shared_cta_b16(shared_destination p, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x1.shared::cta.b16 [%0], {%1};" :
     : "r"(p.address), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_shared_cta_b16(shared_destination p, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x2_shared_cta_b16(shared_destination p, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x2.shared::cta.b16 [%0], {%1, %2};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_shared_cta_b16(shared_destination p, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x4_shared_cta_b16(shared_destination p, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_b16(void* p, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_b16(void* p, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.b16 [%0], {%1};" :
     : "l"(p), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_b16(void* p, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_b16(void* p, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.b16 [%0], {%1, %2};" :
     : "l"(p), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_b16(void* p, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_b16(void* p, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.b16 [%0], {%1, %2, %3, %4};" :
     : "l"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_shared_b16(shared_destination p, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_shared_b16(shared_destination p, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" :
     : "r"(p.address), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_shared_b16(shared_destination p, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_shared_b16(shared_destination p, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_shared_b16(shared_destination p, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_shared_b16(shared_destination p, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_shared_cta_b16(shared_destination p, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x1_trans_shared_cta_b16(shared_destination p, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared::cta.b16 [%0], {%1};" :
     : "r"(p.address), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_shared_cta_b16(shared_destination p, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x2_trans_shared_cta_b16(shared_destination p, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 [%0], {%1, %2};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_shared_cta_b16(shared_destination p, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION stmatrix_m8n8_x4_trans_shared_cta_b16(shared_destination p, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [%0], {%1, %2, %3, %4};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-
 #else
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x1_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x2_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x4_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x1_shared_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x2_shared_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x4_shared_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x1_shared_cta_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x2_shared_cta_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x4_shared_cta_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x1_trans_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x2_trans_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x4_trans_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x1_trans_shared_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x2_trans_shared_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x4_trans_shared_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x1_trans_shared_cta_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x2_trans_shared_cta_b16, 2, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(stmatrix_m8n8_x4_trans_shared_cta_b16, 2, class...)
+PTXMMA_SM_90_PTX_7_8_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100f or sm_101f or sm_120f
-#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_b8(void* p, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_b8(void* p, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m16n8.x1.trans.b8 [%0], {%1};" :
     : "l"(p), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_b8(void* p, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_b8(void* p, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m16n8.x2.trans.b8 [%0], {%1, %2};" :
     : "l"(p), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_b8(void* p, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_b8(void* p, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m16n8.x4.trans.b8 [%0], {%1, %2, %3, %4};" :
     : "l"(p), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_shared_b8(shared_destination p, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_shared_b8(shared_destination p, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%0], {%1};" :
     : "r"(p.address), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_shared_b8(shared_destination p, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_shared_b8(shared_destination p, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m16n8.x2.trans.shared.b8 [%0], {%1, %2};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_b8(shared_destination p, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_b8(shared_destination p, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m16n8.x4.trans.shared.b8 [%0], {%1, %2, %3, %4};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_shared_cta_b8(shared_destination p, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION stmatrix_m16n8_x1_trans_shared_cta_b8(shared_destination p, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m16n8.x1.trans.shared::cta.b8 [%0], {%1};" :
     : "r"(p.address), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_shared_cta_b8(shared_destination p, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION stmatrix_m16n8_x2_trans_shared_cta_b8(shared_destination p, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m16n8.x2.trans.shared::cta.b8 [%0], {%1, %2};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_cta_b8(shared_destination p, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_cta_b8(shared_destination p, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+{
   asm volatile("stmatrix.sync.aligned.m16n8.x4.trans.shared::cta.b8 [%0], {%1, %2, %3, %4};" :
     : "r"(p.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(stmatrix_m16n8_x1_trans_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(stmatrix_m16n8_x2_trans_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(stmatrix_m16n8_x4_trans_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(stmatrix_m16n8_x1_trans_shared_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(stmatrix_m16n8_x2_trans_shared_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(stmatrix_m16n8_x4_trans_shared_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(stmatrix_m16n8_x1_trans_shared_cta_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(stmatrix_m16n8_x2_trans_shared_cta_b8, 2, class...)
-PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(stmatrix_m16n8_x4_trans_shared_cta_b8, 2, class...)
+PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
 #endif
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x1> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x1> {
   static constexpr int rows = 8, cols = 8, num = 1;
   using p = word<uint64_t, layout::stmatrix_m8n8_x1_p>;
   using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1]) {
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x1_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x2> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x2> {
   static constexpr int rows = 8, cols = 8, num = 2;
   using p = word<uint64_t, layout::stmatrix_m8n8_x2_p>;
   using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x2_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x4> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x4> {
   static constexpr int rows = 8, cols = 8, num = 4;
   using p = word<uint64_t, layout::stmatrix_m8n8_x4_p>;
   using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4]) {
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x4_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x1, shared> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x1, shared> {
   static constexpr int rows = 8, cols = 8, num = 1;
   using p = word<uint32_t, layout::stmatrix_m8n8_x1_p>;
   using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x1_shared_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x2, shared> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x2, shared> {
   static constexpr int rows = 8, cols = 8, num = 2;
   using p = word<uint32_t, layout::stmatrix_m8n8_x2_p>;
   using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x2_shared_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x4, shared> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x4, shared> {
   static constexpr int rows = 8, cols = 8, num = 4;
   using p = word<uint32_t, layout::stmatrix_m8n8_x4_p>;
   using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x4_shared_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x1, shared_cta> : stmatrix<shape<8, 8>, b16, x1, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x1_shared_cta_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x2, shared_cta> : stmatrix<shape<8, 8>, b16, x2, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x2_shared_cta_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x4, shared_cta> : stmatrix<shape<8, 8>, b16, x4, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x4_shared_cta_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x1, trans> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x1, trans> {
   static constexpr int rows = 8, cols = 8, num = 1;
   using p = word<uint64_t, layout::stmatrix_m8n8_x1_p>;
   using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_trans_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1]) {
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x1_trans_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x2, trans> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x2, trans> {
   static constexpr int rows = 8, cols = 8, num = 2;
   using p = word<uint64_t, layout::stmatrix_m8n8_x2_p>;
   using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_trans_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x2_trans_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x4, trans> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x4, trans> {
   static constexpr int rows = 8, cols = 8, num = 4;
   using p = word<uint64_t, layout::stmatrix_m8n8_x4_p>;
   using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_trans_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4]) {
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x4_trans_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x1, trans, shared> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x1, trans, shared> {
   static constexpr int rows = 8, cols = 8, num = 1;
   using p = word<uint32_t, layout::stmatrix_m8n8_x1_p>;
   using r = fragment<b16, uint32_t, 1, 2, layout::stmatrix_m8n8_x1_trans_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x1_trans_shared_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x2, trans, shared> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x2, trans, shared> {
   static constexpr int rows = 8, cols = 8, num = 2;
   using p = word<uint32_t, layout::stmatrix_m8n8_x2_p>;
   using r = fragment<b16, uint32_t, 2, 4, layout::stmatrix_m8n8_x2_trans_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x2_trans_shared_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<8, 8>, b16, x4, trans, shared> : detail::front {
+struct stmatrix<shape<8, 8>, b16, x4, trans, shared> {
   static constexpr int rows = 8, cols = 8, num = 4;
   using p = word<uint32_t, layout::stmatrix_m8n8_x4_p>;
   using r = fragment<b16, uint32_t, 4, 8, layout::stmatrix_m8n8_x4_trans_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x4_trans_shared_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x1, trans, shared_cta> : stmatrix<shape<8, 8>, b16, x1, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x1_trans_shared_cta_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x2, trans, shared_cta> : stmatrix<shape<8, 8>, b16, x2, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x2_trans_shared_cta_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
 struct stmatrix<shape<8, 8>, b16, x4, trans, shared_cta> : stmatrix<shape<8, 8>, b16, x4, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m8n8_x4_trans_shared_cta_b16(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<16, 8>, b8, x1, trans> : detail::front {
+struct stmatrix<shape<16, 8>, b8, x1, trans> {
   static constexpr int rows = 16, cols = 8, num = 1;
   using p = word<uint64_t, layout::stmatrix_m16n8_x1_p>;
   using r = fragment<b8, uint32_t, 1, 4, layout::stmatrix_m16n8_x1_trans_r_b8>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1]) {
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[1]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m16n8_x1_trans_b8(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<16, 8>, b8, x2, trans> : detail::front {
+struct stmatrix<shape<16, 8>, b8, x2, trans> {
   static constexpr int rows = 16, cols = 8, num = 2;
   using p = word<uint64_t, layout::stmatrix_m16n8_x2_p>;
   using r = fragment<b8, uint32_t, 2, 8, layout::stmatrix_m16n8_x2_trans_r_b8>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[2]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m16n8_x2_trans_b8(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<16, 8>, b8, x4, trans> : detail::front {
+struct stmatrix<shape<16, 8>, b8, x4, trans> {
   static constexpr int rows = 16, cols = 8, num = 4;
   using p = word<uint64_t, layout::stmatrix_m16n8_x4_p>;
   using r = fragment<b8, uint32_t, 4, 16, layout::stmatrix_m16n8_x4_trans_r_b8>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4]) {
+  static PTXMMA_FUNCTION call(void* p, const uint32_t (&r)[4]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m16n8_x4_trans_b8(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<16, 8>, b8, x1, trans, shared> : detail::front {
+struct stmatrix<shape<16, 8>, b8, x1, trans, shared> {
   static constexpr int rows = 16, cols = 8, num = 1;
   using p = word<uint32_t, layout::stmatrix_m16n8_x1_p>;
   using r = fragment<b8, uint32_t, 1, 4, layout::stmatrix_m16n8_x1_trans_r_b8>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m16n8_x1_trans_shared_b8(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<16, 8>, b8, x2, trans, shared> : detail::front {
+struct stmatrix<shape<16, 8>, b8, x2, trans, shared> {
   static constexpr int rows = 16, cols = 8, num = 2;
   using p = word<uint32_t, layout::stmatrix_m16n8_x2_p>;
   using r = fragment<b8, uint32_t, 2, 8, layout::stmatrix_m16n8_x2_trans_r_b8>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m16n8_x2_trans_shared_b8(p, r);
-  }
-#endif
+  )
 };
 
 template <>
-struct stmatrix<shape<16, 8>, b8, x4, trans, shared> : detail::front {
+struct stmatrix<shape<16, 8>, b8, x4, trans, shared> {
   static constexpr int rows = 16, cols = 8, num = 4;
   using p = word<uint32_t, layout::stmatrix_m16n8_x4_p>;
   using r = fragment<b8, uint32_t, 4, 16, layout::stmatrix_m16n8_x4_trans_r_b8>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m16n8_x4_trans_shared_b8(p, r);
-  }
-#endif
+  )
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x1, trans, shared_cta> : stmatrix<shape<16, 8>, b8, x1, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[1]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m16n8_x1_trans_shared_cta_b8(p, r);
-  }
-#endif
+  )
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x2, trans, shared_cta> : stmatrix<shape<16, 8>, b8, x2, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[2]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m16n8_x2_trans_shared_cta_b8(p, r);
-  }
-#endif
+  )
 };
 
 template <>
 struct stmatrix<shape<16, 8>, b8, x4, trans, shared_cta> : stmatrix<shape<16, 8>, b8, x4, trans, shared> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const uint32_t (&r)[4]) PTXMMA_BODY(
     ::ptxmma::stmatrix_m16n8_x4_trans_shared_cta_b8(p, r);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -13,333 +13,473 @@
 namespace ptxmma {
 
 // PTX ISA 8.6, sm_100f or sm_101f
-#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x256b(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x256b(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_4x256b(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_4x256b(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.4x256b [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x128b(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x128b(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.128x128b [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x256b(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x256b(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.128x256b [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_4x256b(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_4x256b(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.4x256b [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x128b(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x128b(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.128x128b [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_02_13(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_02_13(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.64x128b.warpx2::02_13 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_01_23(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_01_23(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.64x128b.warpx2::01_23 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_02_13(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_02_13(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.64x128b.warpx2::02_13 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_01_23(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_01_23(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.64x128b.warpx2::01_23 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_32x128b_warpx4(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_32x128b_warpx4(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_32x128b_warpx4(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_32x128b_warpx4(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.32x128b.warpx4 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x256b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x256b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.128x256b.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x256b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x256b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.128x256b.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_4x256b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_4x256b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.4x256b.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_4x256b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_4x256b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.4x256b.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x128b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x128b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x128b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_128x128b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x256b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x256b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.128x256b.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x256b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x256b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.128x256b.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_4x256b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_4x256b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.4x256b.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_4x256b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_4x256b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.4x256b.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x128b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x128b_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.128x128b.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x128b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_128x128b_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.128x128b.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_02_13_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_02_13_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.64x128b.warpx2::02_13.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_02_13_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_02_13_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.64x128b.warpx2::02_13.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_01_23_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_01_23_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_01_23_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_64x128b_warpx2_01_23_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_02_13_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_02_13_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.64x128b.warpx2::02_13.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_02_13_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_02_13_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.64x128b.warpx2::02_13.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_01_23_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_01_23_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.64x128b.warpx2::01_23.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_01_23_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_64x128b_warpx2_01_23_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.64x128b.warpx2::01_23.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_32x128b_warpx4_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_32x128b_warpx4_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_1_32x128b_warpx4_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_1_32x128b_warpx4_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_32x128b_warpx4_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_32x128b_warpx4_b8x16_b6x16_p32(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.32x128b.warpx4.b8x16.b6x16_p32 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], s-desc
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_cp_cta_group_2_32x128b_warpx4_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc) {
+PTXMMA_FUNCTION tcgen05_cp_cta_group_2_32x128b_warpx4_b8x16_b4x16_p64(uint32_t taddr, uint64_t s_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.cp.cta_group::2.32x128b.warpx4.b8x16.b4x16_p64 [%0], %1;" :
     : "r"(taddr), "l"(s_desc)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_128x256b, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_4x256b, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_128x128b, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_128x256b, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_4x256b, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_128x128b, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_64x128b_warpx2_02_13, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_64x128b_warpx2_01_23, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_64x128b_warpx2_02_13, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_64x128b_warpx2_01_23, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_32x128b_warpx4, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_32x128b_warpx4, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_128x256b_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_128x256b_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_4x256b_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_4x256b_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_128x128b_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_128x128b_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_128x256b_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_128x256b_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_4x256b_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_4x256b_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_128x128b_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_128x128b_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_64x128b_warpx2_02_13_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_64x128b_warpx2_02_13_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_64x128b_warpx2_01_23_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_64x128b_warpx2_01_23_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_64x128b_warpx2_02_13_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_64x128b_warpx2_02_13_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_64x128b_warpx2_01_23_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_64x128b_warpx2_01_23_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_32x128b_warpx4_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_1_32x128b_warpx4_b8x16_b4x16_p64, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_32x128b_warpx4_b8x16_b6x16_p32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_cp_cta_group_2_32x128b_warpx4_b8x16_b4x16_p64, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
 }  // namespace ptxmma

@@ -125,778 +125,1069 @@ struct tcgen05_ld_16x32bx2_xN_r_b16 {
 }  // namespace layout
 
 // PTX ISA 8.6, sm_100f or sm_101f
-#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x1_b32(uint32_t (&r)[1], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x1_b32(uint32_t (&r)[1], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x1.b32 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x2_b32(uint32_t (&r)[2], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x2_b32(uint32_t (&r)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x2.b32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x4_b32(uint32_t (&r)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x4_b32(uint32_t (&r)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x4.b32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x8_b32(uint32_t (&r)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x8_b32(uint32_t (&r)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x8.b32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x16_b32(uint32_t (&r)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x16_b32(uint32_t (&r)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x16.b32 {" PTXMMA_PLACES_16 "}, [%16];"
     : PTXMMA_REGISTERS_16("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x32_b32(uint32_t (&r)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x32_b32(uint32_t (&r)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x32.b32 {" PTXMMA_PLACES_32 "}, [%32];"
     : PTXMMA_REGISTERS_32("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x64_b32(uint32_t (&r)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x64_b32(uint32_t (&r)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x64.b32 {" PTXMMA_PLACES_64 "}, [%64];"
     : PTXMMA_REGISTERS_64("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x128_b32(uint32_t (&r)[128], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x128_b32(uint32_t (&r)[128], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x128.b32 {" PTXMMA_PLACES_128 "}, [%128];"
     : PTXMMA_REGISTERS_128("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x1_b32(uint32_t (&r)[1], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x1_b32(uint32_t (&r)[1], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x2_b32(uint32_t (&r)[2], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x2_b32(uint32_t (&r)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x4_b32(uint32_t (&r)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x4_b32(uint32_t (&r)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x8_b32(uint32_t (&r)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x8_b32(uint32_t (&r)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x16_b32(uint32_t (&r)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x16_b32(uint32_t (&r)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x16.b32 {" PTXMMA_PLACES_16 "}, [%16];"
     : PTXMMA_REGISTERS_16("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x32_b32(uint32_t (&r)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x32_b32(uint32_t (&r)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x32.b32 {" PTXMMA_PLACES_32 "}, [%32];"
     : PTXMMA_REGISTERS_32("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x64_b32(uint32_t (&r)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x64_b32(uint32_t (&r)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x64.b32 {" PTXMMA_PLACES_64 "}, [%64];"
     : PTXMMA_REGISTERS_64("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x128_b32(uint32_t (&r)[128], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x128_b32(uint32_t (&r)[128], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x128.b32 {" PTXMMA_PLACES_128 "}, [%128];"
     : PTXMMA_REGISTERS_128("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x1_b32(uint32_t (&r)[2], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x1_b32(uint32_t (&r)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x1.b32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x2_b32(uint32_t (&r)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x2_b32(uint32_t (&r)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x2.b32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x4_b32(uint32_t (&r)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x4_b32(uint32_t (&r)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x4.b32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x8_b32(uint32_t (&r)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x8_b32(uint32_t (&r)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x8.b32 {" PTXMMA_PLACES_16 "}, [%16];"
     : PTXMMA_REGISTERS_16("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x16_b32(uint32_t (&r)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x16_b32(uint32_t (&r)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x16.b32 {" PTXMMA_PLACES_32 "}, [%32];"
     : PTXMMA_REGISTERS_32("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x32_b32(uint32_t (&r)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x32_b32(uint32_t (&r)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x32.b32 {" PTXMMA_PLACES_64 "}, [%64];"
     : PTXMMA_REGISTERS_64("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x64_b32(uint32_t (&r)[128], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x64_b32(uint32_t (&r)[128], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x64.b32 {" PTXMMA_PLACES_128 "}, [%128];"
     : PTXMMA_REGISTERS_128("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x1_b32(uint32_t (&r)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x1_b32(uint32_t (&r)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x1.b32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x2_b32(uint32_t (&r)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x2_b32(uint32_t (&r)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.b32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x4_b32(uint32_t (&r)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x4_b32(uint32_t (&r)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x4.b32 {" PTXMMA_PLACES_16 "}, [%16];"
     : PTXMMA_REGISTERS_16("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x8_b32(uint32_t (&r)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x8_b32(uint32_t (&r)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x8.b32 {" PTXMMA_PLACES_32 "}, [%32];"
     : PTXMMA_REGISTERS_32("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x16_b32(uint32_t (&r)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x16_b32(uint32_t (&r)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x16.b32 {" PTXMMA_PLACES_64 "}, [%64];"
     : PTXMMA_REGISTERS_64("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x32_b32(uint32_t (&r)[128], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x32_b32(uint32_t (&r)[128], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x32.b32 {" PTXMMA_PLACES_128 "}, [%128];"
     : PTXMMA_REGISTERS_128("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x1_b16(uint32_t (&r)[1], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x1_b16(uint32_t (&r)[1], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x1.pack::16b.b32 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x2_b16(uint32_t (&r)[2], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x2_b16(uint32_t (&r)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x2.pack::16b.b32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x4_b16(uint32_t (&r)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x4_b16(uint32_t (&r)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x4.pack::16b.b32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x8_b16(uint32_t (&r)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x8_b16(uint32_t (&r)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x8.pack::16b.b32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x16_b16(uint32_t (&r)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x16_b16(uint32_t (&r)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x16.pack::16b.b32 {" PTXMMA_PLACES_16 "}, [%16];"
     : PTXMMA_REGISTERS_16("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x32_b16(uint32_t (&r)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x32_b16(uint32_t (&r)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x32.pack::16b.b32 {" PTXMMA_PLACES_32 "}, [%32];"
     : PTXMMA_REGISTERS_32("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x64_b16(uint32_t (&r)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x64_b16(uint32_t (&r)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x64.pack::16b.b32 {" PTXMMA_PLACES_64 "}, [%64];"
     : PTXMMA_REGISTERS_64("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x64b_x128_b16(uint32_t (&r)[128], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x64b_x128_b16(uint32_t (&r)[128], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x64b.x128.pack::16b.b32 {" PTXMMA_PLACES_128 "}, [%128];"
     : PTXMMA_REGISTERS_128("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x1_b16(uint32_t (&r)[1], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x1_b16(uint32_t (&r)[1], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.pack::16b.b32 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x2_b16(uint32_t (&r)[2], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x2_b16(uint32_t (&r)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x2.pack::16b.b32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x4_b16(uint32_t (&r)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x4_b16(uint32_t (&r)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x4.pack::16b.b32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x8_b16(uint32_t (&r)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x8_b16(uint32_t (&r)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.pack::16b.b32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x16_b16(uint32_t (&r)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x16_b16(uint32_t (&r)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x16.pack::16b.b32 {" PTXMMA_PLACES_16 "}, [%16];"
     : PTXMMA_REGISTERS_16("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x32_b16(uint32_t (&r)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x32_b16(uint32_t (&r)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x32.pack::16b.b32 {" PTXMMA_PLACES_32 "}, [%32];"
     : PTXMMA_REGISTERS_32("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x64_b16(uint32_t (&r)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x64_b16(uint32_t (&r)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x64.pack::16b.b32 {" PTXMMA_PLACES_64 "}, [%64];"
     : PTXMMA_REGISTERS_64("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_32x32b_x128_b16(uint32_t (&r)[128], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_32x32b_x128_b16(uint32_t (&r)[128], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x128.pack::16b.b32 {" PTXMMA_PLACES_128 "}, [%128];"
     : PTXMMA_REGISTERS_128("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x1_b16(uint32_t (&r)[2], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x1_b16(uint32_t (&r)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x1.pack::16b.b32 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x2_b16(uint32_t (&r)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x2_b16(uint32_t (&r)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x2.pack::16b.b32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x4_b16(uint32_t (&r)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x4_b16(uint32_t (&r)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x4.pack::16b.b32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x8_b16(uint32_t (&r)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x8_b16(uint32_t (&r)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x8.pack::16b.b32 {" PTXMMA_PLACES_16 "}, [%16];"
     : PTXMMA_REGISTERS_16("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x16_b16(uint32_t (&r)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x16_b16(uint32_t (&r)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x16.pack::16b.b32 {" PTXMMA_PLACES_32 "}, [%32];"
     : PTXMMA_REGISTERS_32("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x32_b16(uint32_t (&r)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x32_b16(uint32_t (&r)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x32.pack::16b.b32 {" PTXMMA_PLACES_64 "}, [%64];"
     : PTXMMA_REGISTERS_64("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x128b_x64_b16(uint32_t (&r)[128], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x128b_x64_b16(uint32_t (&r)[128], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x128b.x64.pack::16b.b32 {" PTXMMA_PLACES_128 "}, [%128];"
     : PTXMMA_REGISTERS_128("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x1_b16(uint32_t (&r)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x1_b16(uint32_t (&r)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x1.pack::16b.b32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x2_b16(uint32_t (&r)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x2_b16(uint32_t (&r)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.pack::16b.b32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x4_b16(uint32_t (&r)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x4_b16(uint32_t (&r)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x4.pack::16b.b32 {" PTXMMA_PLACES_16 "}, [%16];"
     : PTXMMA_REGISTERS_16("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x8_b16(uint32_t (&r)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x8_b16(uint32_t (&r)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x8.pack::16b.b32 {" PTXMMA_PLACES_32 "}, [%32];"
     : PTXMMA_REGISTERS_32("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x16_b16(uint32_t (&r)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x16_b16(uint32_t (&r)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x16.pack::16b.b32 {" PTXMMA_PLACES_64 "}, [%64];"
     : PTXMMA_REGISTERS_64("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_16x256b_x32_b16(uint32_t (&r)[128], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_16x256b_x32_b16(uint32_t (&r)[128], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.ld.sync.aligned.16x256b.x32.pack::16b.b32 {" PTXMMA_PLACES_128 "}, [%128];"
     : PTXMMA_REGISTERS_128("=r", r)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x1_b32(uint32_t (&r)[1], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x1_b32(uint32_t (&r)[1], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x2_b32(uint32_t (&r)[2], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x2_b32(uint32_t (&r)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x4_b32(uint32_t (&r)[4], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x4_b32(uint32_t (&r)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x4.b32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x8_b32(uint32_t (&r)[8], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x8_b32(uint32_t (&r)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x8.b32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x16_b32(uint32_t (&r)[16], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x16_b32(uint32_t (&r)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x16.b32 {" PTXMMA_PLACES_16 "}, [%16], %17;"
     : PTXMMA_REGISTERS_16("=r", r)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x32_b32(uint32_t (&r)[32], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x32_b32(uint32_t (&r)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x32.b32 {" PTXMMA_PLACES_32 "}, [%32], %33;"
     : PTXMMA_REGISTERS_32("=r", r)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x64_b32(uint32_t (&r)[64], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x64_b32(uint32_t (&r)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x64.b32 {" PTXMMA_PLACES_64 "}, [%64], %65;"
     : PTXMMA_REGISTERS_64("=r", r)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x128_b32(uint32_t (&r)[128], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x128_b32(uint32_t (&r)[128], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x128.b32 {" PTXMMA_PLACES_128 "}, [%128], %129;"
     : PTXMMA_REGISTERS_128("=r", r)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x1_b16(uint32_t (&r)[1], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x1_b16(uint32_t (&r)[1], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x1.pack::16b.b32 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x2_b16(uint32_t (&r)[2], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x2_b16(uint32_t (&r)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x2.pack::16b.b32 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x4_b16(uint32_t (&r)[4], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x4_b16(uint32_t (&r)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x4.pack::16b.b32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x8_b16(uint32_t (&r)[8], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x8_b16(uint32_t (&r)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x8.pack::16b.b32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x16_b16(uint32_t (&r)[16], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x16_b16(uint32_t (&r)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x16.pack::16b.b32 {" PTXMMA_PLACES_16 "}, [%16], %17;"
     : PTXMMA_REGISTERS_16("=r", r)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x32_b16(uint32_t (&r)[32], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x32_b16(uint32_t (&r)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x32.pack::16b.b32 {" PTXMMA_PLACES_32 "}, [%32], %33;"
     : PTXMMA_REGISTERS_32("=r", r)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x64_b16(uint32_t (&r)[64], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x64_b16(uint32_t (&r)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x64.pack::16b.b32 {" PTXMMA_PLACES_64 "}, [%64], %65;"
     : PTXMMA_REGISTERS_64("=r", r)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // r, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x128_b16(uint32_t (&r)[128], uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_16x32bx2_x128_b16(uint32_t (&r)[128], uint32_t taddr)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x128.pack::16b.b32 {" PTXMMA_PLACES_128 "}, [%128], %129;"
     : PTXMMA_REGISTERS_128("=r", r)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x1_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x2_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x4_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x8_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x16_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x32_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x64_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x128_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x1_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x2_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x4_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x8_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x16_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x32_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x64_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x128_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x1_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x2_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x4_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x8_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x16_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x32_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x64_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x1_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x2_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x4_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x8_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x16_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x32_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x1_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x2_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x4_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x8_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x16_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x32_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x64_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x64b_x128_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x1_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x2_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x4_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x8_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x16_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x32_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x64_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_32x32b_x128_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x1_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x2_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x4_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x8_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x16_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x32_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x128b_x64_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x1_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x2_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x4_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x8_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x16_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x256b_x32_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x1_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x2_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x4_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x8_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x16_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x32_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x64_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x128_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x1_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x2_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x4_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x8_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x16_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x32_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x64_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_ld_16x32bx2_x128_b16, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
 template <int columns>
-struct tcgen05_ld<shape<16, 64, columns>, b32> : detail::front {
+struct tcgen05_ld<shape<16, 64, columns>, b32> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 64, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_ld_16x64b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -909,20 +1200,18 @@ struct tcgen05_ld<shape<16, 64, columns>, b32> : detail::front {
     PTXMMA_N(64, tcgen05_ld_16x64b_x64_b32)
     PTXMMA_N(128, tcgen05_ld_16x64b_x128_b32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld<shape<32, 32, columns>, b32> : detail::front {
+struct tcgen05_ld<shape<32, 32, columns>, b32> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_ld_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -935,20 +1224,18 @@ struct tcgen05_ld<shape<32, 32, columns>, b32> : detail::front {
     PTXMMA_N(64, tcgen05_ld_32x32b_x64_b32)
     PTXMMA_N(128, tcgen05_ld_32x32b_x128_b32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld<shape<16, 128, columns>, b32> : detail::front {
+struct tcgen05_ld<shape<16, 128, columns>, b32> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64");
   static constexpr int lanes = 16, span = 128, n = columns;
   using r = fragment<b32, uint32_t, columns * 2, columns * 2, layout::tcgen05_ld_16x128b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[columns * 2], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[columns * 2], uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -960,20 +1247,18 @@ struct tcgen05_ld<shape<16, 128, columns>, b32> : detail::front {
     PTXMMA_N(32, tcgen05_ld_16x128b_x32_b32)
     PTXMMA_N(64, tcgen05_ld_16x128b_x64_b32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld<shape<16, 256, columns>, b32> : detail::front {
+struct tcgen05_ld<shape<16, 256, columns>, b32> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32, "ptxmma: N is one of 1, 2, 4, 8, 16, 32");
   static constexpr int lanes = 16, span = 256, n = columns;
   using r = fragment<b32, uint32_t, columns * 4, columns * 4, layout::tcgen05_ld_16x256b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[columns * 4], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[columns * 4], uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -984,20 +1269,18 @@ struct tcgen05_ld<shape<16, 256, columns>, b32> : detail::front {
     PTXMMA_N(16, tcgen05_ld_16x256b_x16_b32)
     PTXMMA_N(32, tcgen05_ld_16x256b_x32_b32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld<shape<16, 64, columns>, b16> : detail::front {
+struct tcgen05_ld<shape<16, 64, columns>, b16> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 64, n = columns;
   using r = fragment<b16, uint32_t, columns, columns * 2, layout::tcgen05_ld_16x64b_xN_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1010,20 +1293,18 @@ struct tcgen05_ld<shape<16, 64, columns>, b16> : detail::front {
     PTXMMA_N(64, tcgen05_ld_16x64b_x64_b16)
     PTXMMA_N(128, tcgen05_ld_16x64b_x128_b16)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld<shape<32, 32, columns>, b16> : detail::front {
+struct tcgen05_ld<shape<32, 32, columns>, b16> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<b16, uint32_t, columns, columns * 2, layout::tcgen05_ld_32x32b_xN_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1036,20 +1317,18 @@ struct tcgen05_ld<shape<32, 32, columns>, b16> : detail::front {
     PTXMMA_N(64, tcgen05_ld_32x32b_x64_b16)
     PTXMMA_N(128, tcgen05_ld_32x32b_x128_b16)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld<shape<16, 128, columns>, b16> : detail::front {
+struct tcgen05_ld<shape<16, 128, columns>, b16> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64");
   static constexpr int lanes = 16, span = 128, n = columns;
   using r = fragment<b16, uint32_t, columns * 2, columns * 4, layout::tcgen05_ld_16x128b_xN_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[columns * 2], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[columns * 2], uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1061,20 +1340,18 @@ struct tcgen05_ld<shape<16, 128, columns>, b16> : detail::front {
     PTXMMA_N(32, tcgen05_ld_16x128b_x32_b16)
     PTXMMA_N(64, tcgen05_ld_16x128b_x64_b16)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld<shape<16, 256, columns>, b16> : detail::front {
+struct tcgen05_ld<shape<16, 256, columns>, b16> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32, "ptxmma: N is one of 1, 2, 4, 8, 16, 32");
   static constexpr int lanes = 16, span = 256, n = columns;
   using r = fragment<b16, uint32_t, columns * 4, columns * 8, layout::tcgen05_ld_16x256b_xN_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[columns * 4], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[columns * 4], uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1085,20 +1362,18 @@ struct tcgen05_ld<shape<16, 256, columns>, b16> : detail::front {
     PTXMMA_N(16, tcgen05_ld_16x256b_x16_b16)
     PTXMMA_N(32, tcgen05_ld_16x256b_x32_b16)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld<shape<16, 32, columns>, b32> : detail::front {
+struct tcgen05_ld<shape<16, 32, columns>, b32> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_ld_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1111,20 +1386,18 @@ struct tcgen05_ld<shape<16, 32, columns>, b32> : detail::front {
     PTXMMA_N(64, tcgen05_ld_16x32bx2_x64_b32)
     PTXMMA_N(128, tcgen05_ld_16x32bx2_x128_b32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld<shape<16, 32, columns>, b16> : detail::front {
+struct tcgen05_ld<shape<16, 32, columns>, b16> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<b16, uint32_t, columns, columns * 2, layout::tcgen05_ld_16x32bx2_xN_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[columns], uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1137,7 +1410,6 @@ struct tcgen05_ld<shape<16, 32, columns>, b16> : detail::front {
     PTXMMA_N(64, tcgen05_ld_16x32bx2_x64_b16)
     PTXMMA_N(128, tcgen05_ld_16x32bx2_x128_b16)
   )
-#endif
 };
 
 }  // namespace ptxmma

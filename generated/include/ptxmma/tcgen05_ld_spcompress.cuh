@@ -36,57 +36,83 @@ struct tcgen05_ld_spcompress_32x32b_xN_cdata_b32 {
 }  // namespace layout
 
 // PTX ISA 9.4, sm_107a
-#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_min_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_min_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.f32.b2 {%0}, {%1, %2}, [%3];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_min_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_min_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4}, [%5];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_min_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_min_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, [%9];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_min_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_min_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_min_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_min_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -95,56 +121,86 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], 
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2}, [%3];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4}, [%5];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, [%9];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_min_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_min_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.abs.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -153,56 +209,86 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_max_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_max_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2 {%0}, {%1, %2}, [%3];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_max_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_max_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4}, [%5];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_max_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_max_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, [%9];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_max_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_max_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_max_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_max_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -211,56 +297,86 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], 
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x4_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2}, [%3];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x8_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4}, [%5];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3])
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x16_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, [%9];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x32_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, [%17];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_max_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x64_max_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, [%34];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.abs.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -269,56 +385,86 @@ PTXMMA_FUNCTION tcgen05_ld_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -327,56 +473,86 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_f32(uint32_t (&mdata)[
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.NaN.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.NaN.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -385,56 +561,86 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32(uint32_t (&mda
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.abs.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -443,56 +649,86 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32(uint32_t (&mda
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.min.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.min.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_min_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.min.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_abs_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_min_abs_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.abs.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.min.sp::2:4.abs.NaN.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -501,56 +737,86 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32(uint32_t (
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -559,56 +825,86 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_f32(uint32_t (&mdata)[
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.NaN.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.NaN.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -617,56 +913,86 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32(uint32_t (&mda
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_abs_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_abs_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.abs.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -675,56 +1001,86 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32(uint32_t (&mda
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x4_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2}, %3, [%4];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x8_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4}, %5, [%6];"
     : "=r"(mdata[0]), "=f"(cdata[0]), "=f"(cdata[1]), "=f"(cdata[2]), "=f"(cdata[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x16_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x16.max.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8}, %9, [%10];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_8("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x32_max_abs_nan_f32(uint32_t (&mdata)[1], float (&cdata)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x32.max.sp::2:4.abs.NaN.f32.b2 {%0}, {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16}, %17, [%18];"
     : "=r"(mdata[0]), PTXMMA_REGISTERS_16("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_abs_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x64_max_abs_nan_f32(uint32_t (&mdata)[2], float (&cdata)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x64.max.sp::2:4.abs.NaN.f32.b2 {%0, %1}, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33}, %34, [%35];"
     : "=r"(mdata[0]), "=r"(mdata[1]), PTXMMA_REGISTERS_32("=f", cdata), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // mdata, cdata, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32(uint32_t (&mdata)[4], float (&cdata)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.ld.red.spcompress.sync.aligned.32x32b.x128.max.sp::2:4.abs.NaN.f32.b2 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "
@@ -733,93 +1089,20 @@ PTXMMA_FUNCTION tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32(uint32_t (
     : "r"(taddr)
     : "memory");
 }
-
 #else
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x4_min_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x8_min_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x16_min_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x32_min_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x64_min_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x128_min_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x4_min_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x8_min_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x16_min_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x32_min_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x64_min_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x128_min_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x4_max_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x8_max_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x16_max_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x32_max_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x64_max_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x128_max_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x4_max_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x8_max_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x16_max_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x32_max_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x64_max_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_spcompress_32x32b_x128_max_abs_f32, 3, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_min_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_min_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_min_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_min_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_min_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_min_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_min_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_min_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_min_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_min_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_min_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_min_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_min_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_min_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_min_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_min_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_min_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_min_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_min_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_min_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_min_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_max_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_max_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_max_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_max_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_max_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_max_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_max_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_max_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_max_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_max_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_max_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_max_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_max_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_max_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_max_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_max_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x4_max_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x8_max_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x16_max_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x32_max_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x64_max_abs_nan_f32, 4, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32, 4, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT
 #endif
 
 template <int columns>
-struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_> : detail::front {
+struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -830,20 +1113,18 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_> : detail::front 
     PTXMMA_N(64, tcgen05_ld_spcompress_32x32b_x64_min_f32)
     PTXMMA_N(128, tcgen05_ld_spcompress_32x32b_x128_min_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_, abs_> : detail::front {
+struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_, abs_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -854,20 +1135,18 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, min_, abs_> : detail::
     PTXMMA_N(64, tcgen05_ld_spcompress_32x32b_x64_min_abs_f32)
     PTXMMA_N(128, tcgen05_ld_spcompress_32x32b_x128_min_abs_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_> : detail::front {
+struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -878,20 +1157,18 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_> : detail::front 
     PTXMMA_N(64, tcgen05_ld_spcompress_32x32b_x64_max_f32)
     PTXMMA_N(128, tcgen05_ld_spcompress_32x32b_x128_max_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_, abs_> : detail::front {
+struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_, abs_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -902,20 +1179,18 @@ struct tcgen05_ld_spcompress<shape<32, 32, columns>, f32, max_, abs_> : detail::
     PTXMMA_N(64, tcgen05_ld_spcompress_32x32b_x64_max_abs_f32)
     PTXMMA_N(128, tcgen05_ld_spcompress_32x32b_x128_max_abs_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_> : detail::front {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -926,20 +1201,18 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_> : detail::fr
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_min_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_min_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, nan_> : detail::front {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, nan_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -950,20 +1223,18 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, nan_> : deta
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_min_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_min_nan_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_> : detail::front {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -974,20 +1245,18 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_> : deta
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_min_abs_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_min_abs_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_, nan_> : detail::front {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_, nan_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -998,20 +1267,18 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, min_, abs_, nan_> 
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_min_abs_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_min_abs_nan_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_> : detail::front {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1022,20 +1289,18 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_> : detail::fr
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_max_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_max_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, nan_> : detail::front {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, nan_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1046,20 +1311,18 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, nan_> : deta
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_max_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_max_nan_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_> : detail::front {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1070,20 +1333,18 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_> : deta
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_max_abs_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_max_abs_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_, nan_> : detail::front {
+struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_, nan_> {
   static_assert(columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using cdata = fragment<f32, float, columns / 2, columns / 2, layout::tcgen05_ld_spcompress_32x32b_xN_cdata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(uint32_t (&mdata)[(columns + 31) / 32], float (&cdata)[columns / 2], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(mdata, cdata, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1094,7 +1355,6 @@ struct tcgen05_ld_red_spcompress<shape<32, 32, columns>, f32, max_, abs_, nan_> 
     PTXMMA_N(64, tcgen05_ld_red_spcompress_32x32b_x64_max_abs_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_spcompress_32x32b_x128_max_abs_nan_f32)
   )
-#endif
 };
 
 }  // namespace ptxmma

@@ -57,483 +57,675 @@
 namespace ptxmma {
 
 // PTX ISA 8.6, sm_100f or sm_101f
-#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // [dst], nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_cta_group_1(uint32_t* dst, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_alloc_cta_group_1(uint32_t* dst, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.b32 [%0], %1;" :
     : "l"(dst), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [dst], nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_cta_group_1_shared_cta(shared_place<uint32_t> dst, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_alloc_cta_group_1_shared_cta(shared_place<uint32_t> dst, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :
     : "r"(dst.address), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [dst], nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_cta_group_2(uint32_t* dst, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_alloc_cta_group_2(uint32_t* dst, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.b32 [%0], %1;" :
     : "l"(dst), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [dst], nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_cta_group_2_shared_cta(shared_place<uint32_t> dst, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_alloc_cta_group_2_shared_cta(shared_place<uint32_t> dst, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" :
     : "r"(dst.address), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // taddr, nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_dealloc_cta_group_1(uint32_t taddr, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_dealloc_cta_group_1(uint32_t taddr, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" :
     : "r"(taddr), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // taddr, nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_dealloc_cta_group_2(uint32_t taddr, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_dealloc_cta_group_2(uint32_t taddr, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" :
     : "r"(taddr), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_relinquish_alloc_permit_cta_group_1() {
+PTXMMA_FUNCTION tcgen05_relinquish_alloc_permit_cta_group_1()
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_relinquish_alloc_permit_cta_group_2() {
+PTXMMA_FUNCTION tcgen05_relinquish_alloc_permit_cta_group_2()
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_wait_ld() {
+PTXMMA_FUNCTION tcgen05_wait_ld()
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.wait::ld.sync.aligned;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_wait_st() {
+PTXMMA_FUNCTION tcgen05_wait_st()
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.wait::st.sync.aligned;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_fence_before_thread_sync() {
+PTXMMA_FUNCTION tcgen05_fence_before_thread_sync()
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.fence::before_thread_sync;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_fence_after_thread_sync() {
+PTXMMA_FUNCTION tcgen05_fence_after_thread_sync()
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.fence::after_thread_sync;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [mbar]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1(uint64_t* mbar) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1(uint64_t* mbar)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%0];" :
     : "l"(mbar)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [mbar]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster(shared_place<uint64_t> mbar) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster(shared_place<uint64_t> mbar)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" :
     : "r"(mbar.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [mbar]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2(uint64_t* mbar) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2(uint64_t* mbar)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.b64 [%0];" :
     : "l"(mbar)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [mbar]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster(shared_place<uint64_t> mbar) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster(shared_place<uint64_t> mbar)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%0];" :
     : "r"(mbar.address)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_multicast_cluster(uint64_t* mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_multicast_cluster(uint64_t* mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster.b64 [%0], %1;" :
     : "l"(mbar), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" :
     : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_multicast_cluster(uint64_t* mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_multicast_cluster(uint64_t* mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.multicast::cluster.b64 [%0], %1;" :
     : "l"(mbar), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" :
     : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_alloc_cta_group_1, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_alloc_cta_group_1_shared_cta, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_alloc_cta_group_2, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_alloc_cta_group_2_shared_cta, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_dealloc_cta_group_1, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_dealloc_cta_group_2, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_relinquish_alloc_permit_cta_group_1, 0, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_relinquish_alloc_permit_cta_group_2, 0, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_wait_ld, 0, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_wait_st, 0, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_fence_before_thread_sync, 0, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_fence_after_thread_sync, 0, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_commit_cta_group_1, 1, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_commit_cta_group_1_shared_cluster, 1, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_commit_cta_group_2, 1, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_commit_cta_group_2_shared_cluster, 1, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_commit_cta_group_1_multicast_cluster, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_commit_cta_group_2_multicast_cluster, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster, 2, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 9.4, sm_100f or sm_110f
-#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 
 // [dst], nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_1(uint32_t* dst, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_1(uint32_t* dst, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.alloc.exclusive.cta_group::1.sync.aligned.b32 [%0], %1;" :
     : "l"(dst), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+#endif
 
 // [dst], nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_1_shared_cta(shared_place<uint32_t> dst, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_1_shared_cta(shared_place<uint32_t> dst, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :
     : "r"(dst.address), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+#endif
 
 // [dst], nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_2(uint32_t* dst, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_2(uint32_t* dst, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.alloc.exclusive.cta_group::2.sync.aligned.b32 [%0], %1;" :
     : "l"(dst), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+#endif
 
 // [dst], nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_2_shared_cta(shared_place<uint32_t> dst, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_alloc_exclusive_cta_group_2_shared_cta(shared_place<uint32_t> dst, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.alloc.exclusive.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" :
     : "r"(dst.address), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+#endif
 
 // taddr, nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_dealloc_exclusive_cta_group_1(uint32_t taddr, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_dealloc_exclusive_cta_group_1(uint32_t taddr, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.dealloc.exclusive.cta_group::1.sync.aligned.b32 %0, %1;" :
     : "r"(taddr), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+#endif
 
 // taddr, nCols
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_dealloc_exclusive_cta_group_2(uint32_t taddr, uint32_t ncols) {
+PTXMMA_FUNCTION tcgen05_dealloc_exclusive_cta_group_2(uint32_t taddr, uint32_t ncols)
+#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.dealloc.exclusive.cta_group::2.sync.aligned.b32 %0, %1;" :
     : "r"(taddr), "r"(ncols)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster::16b.b64 [%0], %1;" :
     : "l"(mbar), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
     : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.multicast::cluster::16b.b64 [%0], %1;" :
     : "l"(mbar), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
     : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(tcgen05_alloc_exclusive_cta_group_1, 2, class...)
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(tcgen05_alloc_exclusive_cta_group_1_shared_cta, 2, class...)
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(tcgen05_alloc_exclusive_cta_group_2, 2, class...)
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(tcgen05_alloc_exclusive_cta_group_2_shared_cta, 2, class...)
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(tcgen05_dealloc_exclusive_cta_group_1, 2, class...)
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(tcgen05_dealloc_exclusive_cta_group_2, 2, class...)
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_multicast_cluster_16b, 2, class...)
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_16b, 2, class...)
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_multicast_cluster_16b, 2, class...)
-PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_16b, 2, class...)
+PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100a or sm_101a or sm_103a or sm_107a or sm_110a
-#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
 
 // [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_shift_cta_group_1(uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_shift_cta_group_1(uint32_t taddr)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.shift.cta_group::1.down [%0];" :
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_shift_cta_group_2(uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_shift_cta_group_2(uint32_t taddr)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.shift.cta_group::2.down [%0];" :
     : "r"(taddr)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_shift_cta_group_1, 1, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_shift_cta_group_2, 1, class...)
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 9.4, sm_107f
-#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster::32b.b64 [%0], %1;" :
     : "l"(mbar), "r"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
     : "r"(mbar.address), "r"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.multicast::cluster::32b.b64 [%0], %1;" :
     : "l"(mbar), "r"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
     : "r"(mbar.address), "r"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a(uint64_t* mbar) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a(uint64_t* mbar)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.b64 [%0];" :
     : "l"(mbar)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster(shared_place<uint64_t> mbar) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster(shared_place<uint64_t> mbar)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [%0];" :
     : "r"(mbar.address)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a(uint64_t* mbar) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a(uint64_t* mbar)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.b64 [%0];" :
     : "l"(mbar)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster(shared_place<uint64_t> mbar) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster(shared_place<uint64_t> mbar)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.b64 [%0];" :
     : "r"(mbar.address)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_multicast_cluster(uint64_t* mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_multicast_cluster(uint64_t* mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.multicast::cluster.b64 [%0], %1;" :
     : "l"(mbar), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.multicast::cluster::16b.b64 [%0], %1;" :
     : "l"(mbar), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.multicast::cluster::32b.b64 [%0], %1;" :
     : "l"(mbar), "r"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster.b64 [%0], %1;" :
     : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
     : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
     : "r"(mbar.address), "r"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_multicast_cluster(uint64_t* mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_multicast_cluster(uint64_t* mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.multicast::cluster.b64 [%0], %1;" :
     : "l"(mbar), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_multicast_cluster_16b(uint64_t* mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.multicast::cluster::16b.b64 [%0], %1;" :
     : "l"(mbar), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_multicast_cluster_32b(uint64_t* mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.multicast::cluster::32b.b64 [%0], %1;" :
     : "l"(mbar), "r"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster(shared_place<uint64_t> mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster.b64 [%0], %1;" :
     : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b(shared_place<uint64_t> mbar, uint16_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::16b.b64 [%0], %1;" :
     : "r"(mbar.address), "h"(ctamask)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [mbar], ctaMask
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask) {
+PTXMMA_FUNCTION tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b(shared_place<uint64_t> mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.sync_restrict::shared::read::mma::a.shared::cluster.multicast::cluster::32b.b64 [%0], %1;" :
     : "r"(mbar.address), "r"(ctamask)
     : "memory");
 }
-
 #else
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_multicast_cluster_32b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_shared_cluster_multicast_cluster_32b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_multicast_cluster_32b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster_32b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a, 1, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster, 1, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a, 1, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster, 1, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_multicast_cluster, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_multicast_cluster_16b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_multicast_cluster_32b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_1_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_multicast_cluster, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_multicast_cluster_16b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_multicast_cluster_32b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_16b, 2, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_commit_cta_group_2_sync_restrict_shared_read_mma_a_shared_cluster_multicast_cluster_32b, 2, class...)
+PTXMMA_SM_107F_PTX_9_4_ABSENT
 #endif
 
 }  // namespace ptxmma

@@ -25,31 +25,42 @@
 namespace ptxmma {
 
 // PTX ISA 8.6, sm_100f or sm_101f
-#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::f16" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], %1, %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::f16" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::f16" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], %1, %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -57,10 +68,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_des
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::f16" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], [%1], %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -68,30 +84,45 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tme
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::f16" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], %1, %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::f16" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::f16" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], %1, %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -99,10 +130,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_des
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::f16" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], [%1], %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -110,30 +146,45 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tme
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::tf32" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], %1, %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::tf32" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::tf32" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], %1, %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -141,10 +192,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_de
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::tf32" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], [%1], %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -152,30 +208,45 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tm
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::tf32" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], %1, %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::tf32" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::tf32" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], %1, %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -183,10 +254,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_de
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::tf32" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], [%1], %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -194,30 +270,45 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tm
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], %1, %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], %1, %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -225,10 +316,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], [%1], %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -236,30 +332,45 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::f8f6f4" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], %1, %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::f8f6f4" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::f8f6f4" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], %1, %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -267,10 +378,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint64_t a_
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::f8f6f4" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], [%1], %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -278,20 +394,30 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint32_t a_
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::f16.ashift" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::f16.ashift" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], [%1], %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -299,20 +425,30 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::f16.ashift" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::f16.ashift" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], [%1], %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -320,20 +456,30 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::tf32.ashift" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::tf32.ashift" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], [%1], %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -341,20 +487,30 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::tf32.ashift" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::tf32.ashift" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], [%1], %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -362,20 +518,30 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::f8f6f4.ashift" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::f8f6f4.ashift" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], [%1], %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -383,20 +549,30 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_ashift(uint32_t d_tmem, uint
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::f8f6f4.ashift" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::f8f6f4.ashift" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], [%1], %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -404,124 +580,137 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_ashift(uint32_t d_tmem, uint
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4.block_scale" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4.block_scale" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4.block_scale" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4.block_scale" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f16, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f16, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f16, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f16, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_tf32, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_tf32, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_tf32, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_tf32, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f8f6f4, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f8f6f4, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f8f6f4, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f8f6f4, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f16_ashift, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f16_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f16_ashift, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f16_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_tf32_ashift, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_tf32_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_tf32_ashift, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_tf32_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f8f6f4_ashift, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f8f6f4_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f8f6f4_ashift, 5, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f8f6f4_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_mxf8f6f4, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_mxf8f6f4, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_mxf4, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_mxf4, 7, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100f
-#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -529,10 +718,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_des
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -540,10 +734,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tme
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -552,10 +751,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_des
       "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -564,10 +768,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tme
       "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -575,10 +784,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_des
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -586,10 +800,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tme
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -598,10 +817,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_des
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -610,10 +834,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tme
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -621,10 +850,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_de
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -632,10 +866,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tm
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -644,10 +883,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_de
       "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -656,10 +900,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tm
       "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -667,10 +916,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_de
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -678,10 +932,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tm
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -690,10 +949,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_de
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -702,10 +966,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tm
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -713,10 +982,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -725,10 +999,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_
       "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -736,10 +1015,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -748,10 +1032,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -759,10 +1048,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -771,10 +1065,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32
       "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -782,10 +1081,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -794,52 +1098,47 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f16, 5, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f16, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f16, 5, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f16, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_tf32, 5, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_tf32, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_tf32, 5, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_tf32, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f16_ashift, 5, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_f16_ashift, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f16_ashift, 5, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_f16_ashift, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_tf32_ashift, 5, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_tf32_ashift, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_tf32_ashift, 5, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_tf32_ashift, 6, int, class...)
+PTXMMA_SM_100F_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100a or sm_101a or sm_110a
-#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::i8" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], %1, %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::i8" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::i8" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], %1, %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -847,10 +1146,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::i8" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], [%1], %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -858,30 +1162,45 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::i8" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], %1, %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::i8" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::i8" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], %1, %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -889,10 +1208,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8(uint32_t d_tmem, uint64_t a_desc
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::i8" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], [%1], %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -900,20 +1224,30 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8(uint32_t d_tmem, uint32_t a_tmem
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::i8.ashift" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::i8.ashift" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], [%1], %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -921,20 +1255,30 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_i8_ashift(uint32_t d_tmem, uint32_t
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::i8.ashift" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::i8.ashift" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], [%1], %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -942,44 +1286,47 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_i8_ashift(uint32_t d_tmem, uint32_t
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_i8, 5, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_i8, 6, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_i8, 5, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_i8, 6, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_i8_ashift, 5, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_i8_ashift, 6, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_i8_ashift, 5, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_i8_ashift, 6, class...)
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 9.4, sm_107f
-#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::ti16" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], %1, %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::ti16" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::ti16" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], %1, %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -987,10 +1334,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_de
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::ti16" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], [%1], %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -998,30 +1350,45 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tm
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::ti16" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], %1, %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::ti16" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::ti16" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], %1, %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -1029,10 +1396,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16(uint32_t d_tmem, uint64_t a_de
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::ti16" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], [%1], %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -1040,20 +1412,30 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16(uint32_t d_tmem, uint32_t a_tm
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::1.kind::ti16.ashift" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %8, 0; tcgen05.mma.cta_group::1.kind::ti16.ashift" PTXMMA_HINT("%9") "" PTXMMA_HINT("%10") " [%0], [%1], %2, %3, {%4, %5, %6, %7}, enable_input_d;}" :
@@ -1061,20 +1443,30 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_ti16_ashift(uint32_t d_tmem, uint32
       "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %4, 0; tcgen05.mma.cta_group::2.kind::ti16.ashift" PTXMMA_HINT("%5") "" PTXMMA_HINT("%6") " [%0], [%1], %2, %3, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %12, 0; tcgen05.mma.cta_group::2.kind::ti16.ashift" PTXMMA_HINT("%13") "" PTXMMA_HINT("%14") " [%0], [%1], %2, %3, {%4, %5, %6, %7, %8, %9, %10, %11}, enable_input_d;}" :
@@ -1082,30 +1474,45 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_ti16_ashift(uint32_t d_tmem, uint32
       "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-compressed-desc, [b-decompress-metadata], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-compressed-desc, [b-decompress-metadata], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-compressed-desc, [b-decompress-metadata], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -1113,10 +1520,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b(uint32_t d_
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-compressed-desc, [b-decompress-metadata], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -1124,30 +1536,45 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b(uint32_t d_
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-compressed-desc, [b-decompress-metadata], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.cta_group::2.kind::f8f6f4.decompress::lut::b" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-compressed-desc, [b-decompress-metadata], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.cta_group::2.kind::f8f6f4.decompress::lut::b" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-compressed-desc, [b-decompress-metadata], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.cta_group::2.kind::f8f6f4.decompress::lut::b" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -1155,10 +1582,15 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b(uint32_t d_
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-compressed-desc, [b-decompress-metadata], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.cta_group::2.kind::f8f6f4.decompress::lut::b" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -1166,506 +1598,676 @@ PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b(uint32_t d_
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.decompress::lut::b" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.decompress::lut::b" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.decompress::lut::b" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.decompress::lut::b" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.decompress::lut::b.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.decompress::lut::b.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.decompress::lut::b.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.decompress::lut::b.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_1_kind_ti16, 5, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_1_kind_ti16, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_2_kind_ti16, 5, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_2_kind_ti16, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_1_kind_ti16_ashift, 5, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_1_kind_ti16_ashift, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_2_kind_ti16_ashift, 5, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_2_kind_ti16_ashift, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_1_kind_f8f6f4_decompress_lut_b, 7, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_2_kind_f8f6f4_decompress_lut_b, 7, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b, 8, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b, 8, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b_block32, 8, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b_block32, 8, class...)
+PTXMMA_SM_107F_PTX_9_4_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100a or sm_101a or sm_103a or sm_107a or sm_110a
-#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.scale_vec::1X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.scale_vec::1X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4.block_scale.scale_vec::2X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4.block_scale.scale_vec::2X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_mxf8f6f4_scale_vec_1x, 7, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_mxf8f6f4_scale_vec_1x, 7, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_1_kind_mxf4_scale_vec_2x, 7, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_cta_group_2_kind_mxf4_scale_vec_2x, 7, class...)
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 8.8, sm_100f or sm_101f
-#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_block16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_block16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_block16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_block16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_block16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_block16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_block16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_block16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block32" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(tcgen05_mma_cta_group_1_kind_mxf8f6f4_block32, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(tcgen05_mma_cta_group_2_kind_mxf8f6f4_block32, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(tcgen05_mma_cta_group_1_kind_mxf4_block32, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(tcgen05_mma_cta_group_2_kind_mxf4_block32, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(tcgen05_mma_cta_group_1_kind_mxf4nvf4_block16, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(tcgen05_mma_cta_group_2_kind_mxf4nvf4_block16, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(tcgen05_mma_cta_group_1_kind_mxf4nvf4_block32, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(tcgen05_mma_cta_group_2_kind_mxf4nvf4_block32, 7, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
 #endif
 
 // PTX ISA 8.7, sm_100a or sm_101a or sm_103a or sm_107a or sm_110a
-#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::2X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::2X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::2X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::2X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], %1, %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %6, 0; tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X" PTXMMA_HINT("%7") "" PTXMMA_HINT("%8") " [%0], [%1], %2, %3, [%4], [%5], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(tcgen05_mma_cta_group_1_kind_mxf4nvf4_scale_vec_2x, 7, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(tcgen05_mma_cta_group_2_kind_mxf4nvf4_scale_vec_2x, 7, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(tcgen05_mma_cta_group_1_kind_mxf4nvf4_scale_vec_4x, 7, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(tcgen05_mma_cta_group_2_kind_mxf4nvf4_scale_vec_4x, 7, class...)
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
 #endif
 
 // PTX ISA 9.4, sm_107a
-#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
 
 // [d-tmem], a-desc, b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d;  not in the manual
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.decompress::lut::b.scale_vec::1X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d;  not in the manual
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.decompress::lut::b.scale_vec::1X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d;  not in the manual
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.decompress::lut::b.scale_vec::1X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107A_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-compressed-desc, [b-decompress-metadata], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d;  not in the manual
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_compressed_desc, uint32_t b_decompress_metadata, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_107A_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.decompress::lut::b.scale_vec::1X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_compressed_desc), "r"(b_decompress_metadata), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_mma_cta_group_1_kind_mxf8f6f4_decompress_lut_b_scale_vec_1x, 8, class...)
-PTXMMA_SM_107A_PTX_9_4_ABSENT(tcgen05_mma_cta_group_2_kind_mxf8f6f4_decompress_lut_b_scale_vec_1x, 8, class...)
+PTXMMA_SM_107A_PTX_9_4_ABSENT
 #endif
 
 }  // namespace ptxmma

@@ -24,31 +24,42 @@
 namespace ptxmma {
 
 // PTX ISA 8.6, sm_100f or sm_101f
-#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::f16" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::f16" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::f16" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -56,10 +67,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::f16" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -67,30 +83,45 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::f16" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::f16" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::f16" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -98,10 +129,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::f16" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -109,30 +145,45 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::tf32" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::tf32" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::tf32" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -140,10 +191,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::tf32" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -151,30 +207,45 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::tf32" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::tf32" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::tf32" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -182,10 +253,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::tf32" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -193,30 +269,45 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -224,10 +315,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -235,30 +331,45 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::f8f6f4" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::f8f6f4" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::f8f6f4" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -266,10 +377,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint64_t
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::f8f6f4" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -277,20 +393,30 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4(uint32_t d_tmem, uint32_t
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::f16.ashift" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::f16.ashift" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -298,20 +424,30 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::f16.ashift" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::f16.ashift" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -319,20 +455,30 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::tf32.ashift" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::tf32.ashift" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -340,20 +486,30 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uin
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::tf32.ashift" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::tf32.ashift" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -361,20 +517,30 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uin
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::f8f6f4.ashift" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::f8f6f4.ashift" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -382,20 +548,30 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f8f6f4_ashift(uint32_t d_tmem, u
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::f8f6f4.ashift" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::f8f6f4.ashift" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -403,82 +579,77 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f8f6f4_ashift(uint32_t d_tmem, u
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f16, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f16, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f16, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f16, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_tf32, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_tf32, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_tf32, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_tf32, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f8f6f4, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f8f6f4, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f8f6f4, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f8f6f4, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f16_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f16_ashift, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f16_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f16_ashift, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_tf32_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_tf32_ashift, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_tf32_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_tf32_ashift, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f8f6f4_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f8f6f4_ashift, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f8f6f4_ashift, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f8f6f4_ashift, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4, 8, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4, 8, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100f
-#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -486,10 +657,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -497,10 +673,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -509,10 +690,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -521,10 +707,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -532,10 +723,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -543,10 +739,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -555,10 +756,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint64_t a_
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -567,10 +773,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16(uint32_t d_tmem, uint32_t a_
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -578,10 +789,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -589,10 +805,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -601,10 +822,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -613,10 +839,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -624,10 +855,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -635,10 +871,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -647,10 +888,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint64_t a
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -659,10 +905,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32(uint32_t d_tmem, uint32_t a
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -670,10 +921,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -682,10 +938,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_f16_ashift(uint32_t d_tmem, uint
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -693,10 +954,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -705,10 +971,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_f16_ashift(uint32_t d_tmem, uint
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -716,10 +987,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uin
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -728,10 +1004,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_tf32_ashift(uint32_t d_tmem, uin
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -739,10 +1020,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uin
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d, scale-input-d
-template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <int scale_input_d, class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(scale_input_d, 0, 15);
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
@@ -751,52 +1037,47 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_tf32_ashift(uint32_t d_tmem, uin
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}), "n"(scale_input_d) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f16, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f16, 7, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f16, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f16, 7, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_tf32, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_tf32, 7, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_tf32, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_tf32, 7, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f16_ashift, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_f16_ashift, 7, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f16_ashift, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_f16_ashift, 7, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_tf32_ashift, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_tf32_ashift, 7, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_tf32_ashift, 6, int, class...)
-PTXMMA_SM_100F_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_tf32_ashift, 7, int, class...)
+PTXMMA_SM_100F_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100a or sm_101a or sm_110a
-#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::i8" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::i8" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::i8" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -804,10 +1085,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_d
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::i8" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -815,30 +1101,45 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_t
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::i8" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::i8" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::i8" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -846,10 +1147,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8(uint32_t d_tmem, uint64_t a_d
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::i8" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -857,20 +1163,30 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8(uint32_t d_tmem, uint32_t a_t
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::i8.ashift" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::i8.ashift" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -878,20 +1194,30 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_i8_ashift(uint32_t d_tmem, uint3
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::i8.ashift" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::i8.ashift" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -899,44 +1225,47 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_i8_ashift(uint32_t d_tmem, uint3
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_i8, 6, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_i8, 7, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_i8, 6, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_i8, 7, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_i8_ashift, 6, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_i8_ashift, 7, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_i8_ashift, 6, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_i8_ashift, 7, class...)
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 9.4, sm_107f
-#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::ti16" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::ti16" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::ti16" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -944,10 +1273,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::ti16" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -955,30 +1289,45 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::ti16" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::ti16" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::ti16" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], %1, %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -986,10 +1335,15 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16(uint32_t d_tmem, uint64_t a
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::ti16" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -997,20 +1351,30 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16(uint32_t d_tmem, uint32_t a
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::1.kind::ti16.ashift" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[4], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %9, 0; tcgen05.mma.sp.cta_group::1.kind::ti16.ashift" PTXMMA_HINT("%10") "" PTXMMA_HINT("%11") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8}, enable_input_d;}" :
@@ -1018,20 +1382,30 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_ti16_ashift(uint32_t d_tmem, uin
       "r"(disable_output_lane[3]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.sp.cta_group::2.kind::ti16.ashift" PTXMMA_HINT("%6") "" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16_ashift(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, const uint32_t (&disable_output_lane)[8], bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %13, 0; tcgen05.mma.sp.cta_group::2.kind::ti16.ashift" PTXMMA_HINT("%14") "" PTXMMA_HINT("%15") " [%0], [%1], %2, [%3], %4, {%5, %6, %7, %8, %9, %10, %11, %12}, enable_input_d;}" :
@@ -1039,418 +1413,556 @@ PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_ti16_ashift(uint32_t d_tmem, uin
       "r"(disable_output_lane[3]), "r"(disable_output_lane[4]), "r"(disable_output_lane[5]), "r"(disable_output_lane[6]), "r"(disable_output_lane[7]), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_sp_cta_group_1_kind_ti16, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_sp_cta_group_1_kind_ti16, 7, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_sp_cta_group_2_kind_ti16, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_sp_cta_group_2_kind_ti16, 7, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_sp_cta_group_1_kind_ti16_ashift, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_sp_cta_group_1_kind_ti16_ashift, 7, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_sp_cta_group_2_kind_ti16_ashift, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_sp_cta_group_2_kind_ti16_ashift, 7, class...)
+PTXMMA_SM_107F_PTX_9_4_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100a or sm_101a or sm_103a or sm_107a or sm_110a
-#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale.scale_vec::1X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_scale_vec_1x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale.scale_vec::1X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4.block_scale" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4.block_scale" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale.scale_vec::2X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale.scale_vec::2X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4.block_scale.scale_vec::2X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4.block_scale.scale_vec::2X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_scale_vec_1x, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_scale_vec_1x, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_mxf4, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_mxf4, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_1_kind_mxf4_scale_vec_2x, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_sp_cta_group_2_kind_mxf4_scale_vec_2x, 8, class...)
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 8.8, sm_100f or sm_101f
-#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_block32, 8, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_block32, 8, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT
 #endif
 
 // PTX ISA 8.8, sm_100a or sm_101a or sm_103a or sm_107a or sm_110a
-#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4nvf4.block_scale.block16" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4nvf4.block_scale.block16" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4nvf4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4nvf4.block_scale.block32" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT(tcgen05_mma_sp_cta_group_1_kind_mxf4_block32, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT(tcgen05_mma_sp_cta_group_2_kind_mxf4_block32, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT(tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block16, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT(tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block16, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT(tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block32, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT(tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block32, 8, class...)
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT
 #endif
 
 // PTX ISA 8.7, sm_100a or sm_101a or sm_103a or sm_107a or sm_110a
-#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::2X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::2X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::2X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_2x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::2X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], %1, %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-template <class CollectorA = no_hint, class CollectorB = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d) {
+template <class CollectorA = no_hint, class CollectorB = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_4x(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, uint32_t scale_a_tmem, uint32_t scale_b_tmem, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
+{
   PTXMMA_HINT_IS(CollectorA);
   PTXMMA_HINT_IS(CollectorB);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %7, 0; tcgen05.mma.sp.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X" PTXMMA_HINT("%8") "" PTXMMA_HINT("%9") " [%0], [%1], %2, [%3], %4, [%5], [%6], enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(scale_a_tmem), "r"(scale_b_tmem), "r"(int{enable_input_d}) PTXMMA_HINTED(CollectorA) PTXMMA_HINTED(CollectorB)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_2x, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_2x, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_4x, 8, class...)
-PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_4x, 8, class...)
+PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT
 #endif
 
 }  // namespace ptxmma

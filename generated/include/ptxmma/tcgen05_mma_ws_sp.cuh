@@ -21,211 +21,289 @@
 namespace ptxmma {
 
 // PTX ISA 8.6, sm_100f or sm_101f
-#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::f16" PTXMMA_HINT("%6") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::f16" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::f16" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d, %6;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "l"(zero_column_mask_desc) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::f16" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d, %6;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "l"(zero_column_mask_desc) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::tf32" PTXMMA_HINT("%6") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::tf32" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::tf32" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d, %6;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "l"(zero_column_mask_desc) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_tf32(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::tf32" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d, %6;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "l"(zero_column_mask_desc) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%6") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d, %6;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "l"(zero_column_mask_desc) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc)
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::f8f6f4" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d, %6;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "l"(zero_column_mask_desc) PTXMMA_HINTED(Collector)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_ws_sp_cta_group_1_kind_f16, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_ws_sp_cta_group_1_kind_f16, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_ws_sp_cta_group_1_kind_tf32, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_ws_sp_cta_group_1_kind_tf32, 7, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4, 6, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4, 7, class...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100a or sm_101a or sm_110a
-#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::i8" PTXMMA_HINT("%6") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::i8" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::i8" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d, %6;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "l"(zero_column_mask_desc) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_i8(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc)
+#ifndef PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::i8" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d, %6;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "l"(zero_column_mask_desc) PTXMMA_HINTED(Collector)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_ws_sp_cta_group_1_kind_i8, 6, class...)
-PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(tcgen05_mma_ws_sp_cta_group_1_kind_i8, 7, class...)
+PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT
 #endif
 
 // PTX ISA 9.4, sm_107f
-#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::ti16" PTXMMA_HINT("%6") " [%0], %1, %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::ti16" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, enable_input_d;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::ti16" PTXMMA_HINT("%7") " [%0], %1, %2, [%3], %4, enable_input_d, %6;}" :
     : "r"(d_tmem), "l"(a_desc), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "l"(zero_column_mask_desc) PTXMMA_HINTED(Collector)
     : "memory");
 }
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
 
 // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
-template <class Collector = no_hint>
-PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc) {
+template <class Collector = no_hint, class Use = void>
+PTXMMA_FUNCTION tcgen05_mma_ws_sp_cta_group_1_kind_ti16(uint32_t d_tmem, uint32_t a_tmem, uint64_t b_desc, uint32_t sp_meta_tmem, uint32_t idesc, bool enable_input_d, uint64_t zero_column_mask_desc)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
   PTXMMA_HINT_IS(Collector);
   asm volatile("{.reg .pred enable_input_d; setp.ne.b32 enable_input_d, %5, 0; tcgen05.mma.ws.sp.cta_group::1.kind::ti16" PTXMMA_HINT("%7") " [%0], [%1], %2, [%3], %4, enable_input_d, %6;}" :
     : "r"(d_tmem), "r"(a_tmem), "l"(b_desc), "r"(sp_meta_tmem), "r"(idesc), "r"(int{enable_input_d}), "l"(zero_column_mask_desc) PTXMMA_HINTED(Collector)
     : "memory");
 }
-
 #else
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_ws_sp_cta_group_1_kind_ti16, 6, class...)
-PTXMMA_SM_107F_PTX_9_4_ABSENT(tcgen05_mma_ws_sp_cta_group_1_kind_ti16, 7, class...)
+PTXMMA_SM_107F_PTX_9_4_ABSENT
 #endif
 
 }  // namespace ptxmma

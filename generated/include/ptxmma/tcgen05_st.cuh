@@ -125,60 +125,91 @@ struct tcgen05_st_16x32bx2_xN_r_b16 {
 }  // namespace layout
 
 // PTX ISA 8.6, sm_100f or sm_101f
-#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x1_b32(uint32_t taddr, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x1_b32(uint32_t taddr, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x1.b32 [%0], {%1};" :
     : "r"(taddr), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x2_b32(uint32_t taddr, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x2_b32(uint32_t taddr, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x2.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x4_b32(uint32_t taddr, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x4_b32(uint32_t taddr, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x4.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x8_b32(uint32_t taddr, const uint32_t (&r)[8]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x8_b32(uint32_t taddr, const uint32_t (&r)[8])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x16_b32(uint32_t taddr, const uint32_t (&r)[16]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x16_b32(uint32_t taddr, const uint32_t (&r)[16])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x32_b32(uint32_t taddr, const uint32_t (&r)[32]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x32_b32(uint32_t taddr, const uint32_t (&r)[32])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b32(uint32_t taddr, const uint32_t (&r)[64]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b32(uint32_t taddr, const uint32_t (&r)[64])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x64.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -186,10 +217,15 @@ PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b32(uint32_t taddr, const uint32_t (&r)[64
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b32(uint32_t taddr, const uint32_t (&r)[128]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b32(uint32_t taddr, const uint32_t (&r)[128])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x128.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -201,59 +237,94 @@ PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b32(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x1_b32(uint32_t taddr, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x1_b32(uint32_t taddr, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" :
     : "r"(taddr), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x2_b32(uint32_t taddr, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x2_b32(uint32_t taddr, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x2.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x4_b32(uint32_t taddr, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x4_b32(uint32_t taddr, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x4.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x8_b32(uint32_t taddr, const uint32_t (&r)[8]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x8_b32(uint32_t taddr, const uint32_t (&r)[8])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x16_b32(uint32_t taddr, const uint32_t (&r)[16]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x16_b32(uint32_t taddr, const uint32_t (&r)[16])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x32_b32(uint32_t taddr, const uint32_t (&r)[32]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x32_b32(uint32_t taddr, const uint32_t (&r)[32])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b32(uint32_t taddr, const uint32_t (&r)[64]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b32(uint32_t taddr, const uint32_t (&r)[64])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x64.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -261,10 +332,15 @@ PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b32(uint32_t taddr, const uint32_t (&r)[64
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b32(uint32_t taddr, const uint32_t (&r)[128]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b32(uint32_t taddr, const uint32_t (&r)[128])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x128.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -276,51 +352,81 @@ PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b32(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x1_b32(uint32_t taddr, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x1_b32(uint32_t taddr, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x1.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x2_b32(uint32_t taddr, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x2_b32(uint32_t taddr, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x2.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x4_b32(uint32_t taddr, const uint32_t (&r)[8]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x4_b32(uint32_t taddr, const uint32_t (&r)[8])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x4.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x8_b32(uint32_t taddr, const uint32_t (&r)[16]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x8_b32(uint32_t taddr, const uint32_t (&r)[16])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x16_b32(uint32_t taddr, const uint32_t (&r)[32]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x16_b32(uint32_t taddr, const uint32_t (&r)[32])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b32(uint32_t taddr, const uint32_t (&r)[64]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b32(uint32_t taddr, const uint32_t (&r)[64])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -328,10 +434,15 @@ PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b32(uint32_t taddr, const uint32_t (&r)[6
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b32(uint32_t taddr, const uint32_t (&r)[128]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b32(uint32_t taddr, const uint32_t (&r)[128])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x64.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -343,43 +454,68 @@ PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b32(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x1_b32(uint32_t taddr, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x1_b32(uint32_t taddr, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x1.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x2_b32(uint32_t taddr, const uint32_t (&r)[8]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x2_b32(uint32_t taddr, const uint32_t (&r)[8])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x2.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x4_b32(uint32_t taddr, const uint32_t (&r)[16]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x4_b32(uint32_t taddr, const uint32_t (&r)[16])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x4.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x8_b32(uint32_t taddr, const uint32_t (&r)[32]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x8_b32(uint32_t taddr, const uint32_t (&r)[32])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b32(uint32_t taddr, const uint32_t (&r)[64]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b32(uint32_t taddr, const uint32_t (&r)[64])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x16.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -387,10 +523,15 @@ PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b32(uint32_t taddr, const uint32_t (&r)[6
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b32(uint32_t taddr, const uint32_t (&r)[128]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b32(uint32_t taddr, const uint32_t (&r)[128])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x32.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -402,59 +543,94 @@ PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b32(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x1_b16(uint32_t taddr, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x1_b16(uint32_t taddr, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x1.unpack::16b.b32 [%0], {%1};" :
     : "r"(taddr), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x2_b16(uint32_t taddr, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x2_b16(uint32_t taddr, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x2.unpack::16b.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x4_b16(uint32_t taddr, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x4_b16(uint32_t taddr, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x4.unpack::16b.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x8_b16(uint32_t taddr, const uint32_t (&r)[8]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x8_b16(uint32_t taddr, const uint32_t (&r)[8])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x8.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x16_b16(uint32_t taddr, const uint32_t (&r)[16]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x16_b16(uint32_t taddr, const uint32_t (&r)[16])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x16.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x32_b16(uint32_t taddr, const uint32_t (&r)[32]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x32_b16(uint32_t taddr, const uint32_t (&r)[32])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x32.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b16(uint32_t taddr, const uint32_t (&r)[64]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b16(uint32_t taddr, const uint32_t (&r)[64])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x64.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -462,10 +638,15 @@ PTXMMA_FUNCTION tcgen05_st_16x64b_x64_b16(uint32_t taddr, const uint32_t (&r)[64
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b16(uint32_t taddr, const uint32_t (&r)[128]) {
+PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b16(uint32_t taddr, const uint32_t (&r)[128])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x64b.x128.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -477,59 +658,94 @@ PTXMMA_FUNCTION tcgen05_st_16x64b_x128_b16(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x1_b16(uint32_t taddr, const uint32_t (&r)[1]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x1_b16(uint32_t taddr, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x1.unpack::16b.b32 [%0], {%1};" :
     : "r"(taddr), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x2_b16(uint32_t taddr, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x2_b16(uint32_t taddr, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x2.unpack::16b.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x4_b16(uint32_t taddr, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x4_b16(uint32_t taddr, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x4.unpack::16b.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x8_b16(uint32_t taddr, const uint32_t (&r)[8]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x8_b16(uint32_t taddr, const uint32_t (&r)[8])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x8.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x16_b16(uint32_t taddr, const uint32_t (&r)[16]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x16_b16(uint32_t taddr, const uint32_t (&r)[16])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x16.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x32_b16(uint32_t taddr, const uint32_t (&r)[32]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x32_b16(uint32_t taddr, const uint32_t (&r)[32])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x32.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b16(uint32_t taddr, const uint32_t (&r)[64]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b16(uint32_t taddr, const uint32_t (&r)[64])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x64.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -537,10 +753,15 @@ PTXMMA_FUNCTION tcgen05_st_32x32b_x64_b16(uint32_t taddr, const uint32_t (&r)[64
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b16(uint32_t taddr, const uint32_t (&r)[128]) {
+PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b16(uint32_t taddr, const uint32_t (&r)[128])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.32x32b.x128.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -552,51 +773,81 @@ PTXMMA_FUNCTION tcgen05_st_32x32b_x128_b16(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x1_b16(uint32_t taddr, const uint32_t (&r)[2]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x1_b16(uint32_t taddr, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x1.unpack::16b.b32 [%0], {%1, %2};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x2_b16(uint32_t taddr, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x2_b16(uint32_t taddr, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x2.unpack::16b.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x4_b16(uint32_t taddr, const uint32_t (&r)[8]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x4_b16(uint32_t taddr, const uint32_t (&r)[8])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x4.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x8_b16(uint32_t taddr, const uint32_t (&r)[16]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x8_b16(uint32_t taddr, const uint32_t (&r)[16])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x8.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x16_b16(uint32_t taddr, const uint32_t (&r)[32]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x16_b16(uint32_t taddr, const uint32_t (&r)[32])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x16.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b16(uint32_t taddr, const uint32_t (&r)[64]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b16(uint32_t taddr, const uint32_t (&r)[64])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x32.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -604,10 +855,15 @@ PTXMMA_FUNCTION tcgen05_st_16x128b_x32_b16(uint32_t taddr, const uint32_t (&r)[6
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b16(uint32_t taddr, const uint32_t (&r)[128]) {
+PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b16(uint32_t taddr, const uint32_t (&r)[128])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x128b.x64.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -619,43 +875,68 @@ PTXMMA_FUNCTION tcgen05_st_16x128b_x64_b16(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x1_b16(uint32_t taddr, const uint32_t (&r)[4]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x1_b16(uint32_t taddr, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x1.unpack::16b.b32 [%0], {%1, %2, %3, %4};" :
     : "r"(taddr), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x2_b16(uint32_t taddr, const uint32_t (&r)[8]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x2_b16(uint32_t taddr, const uint32_t (&r)[8])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x2.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(taddr), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x4_b16(uint32_t taddr, const uint32_t (&r)[16]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x4_b16(uint32_t taddr, const uint32_t (&r)[16])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x4.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16};" :
     : "r"(taddr), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x8_b16(uint32_t taddr, const uint32_t (&r)[32]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x8_b16(uint32_t taddr, const uint32_t (&r)[32])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x8.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" :
     : "r"(taddr), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b16(uint32_t taddr, const uint32_t (&r)[64]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b16(uint32_t taddr, const uint32_t (&r)[64])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x16.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -663,10 +944,15 @@ PTXMMA_FUNCTION tcgen05_st_16x256b_x16_b16(uint32_t taddr, const uint32_t (&r)[6
     : "r"(taddr), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], r
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b16(uint32_t taddr, const uint32_t (&r)[128]) {
+PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b16(uint32_t taddr, const uint32_t (&r)[128])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   asm volatile("tcgen05.st.sync.aligned.16x256b.x32.unpack::16b.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
       "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, "
       "%33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
@@ -678,65 +964,100 @@ PTXMMA_FUNCTION tcgen05_st_16x256b_x32_b16(uint32_t taddr, const uint32_t (&r)[1
     : "r"(taddr), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x1_b32(uint32_t taddr, const uint32_t (&r)[1]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x1_b32(uint32_t taddr, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%0], %1, {%2};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x2_b32(uint32_t taddr, const uint32_t (&r)[2]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x2_b32(uint32_t taddr, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x2.b32 [%0], %1, {%2, %3};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x4_b32(uint32_t taddr, const uint32_t (&r)[4]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x4_b32(uint32_t taddr, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x4.b32 [%0], %1, {%2, %3, %4, %5};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x8_b32(uint32_t taddr, const uint32_t (&r)[8]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x8_b32(uint32_t taddr, const uint32_t (&r)[8])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x8.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9};" :
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x16_b32(uint32_t taddr, const uint32_t (&r)[16]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x16_b32(uint32_t taddr, const uint32_t (&r)[16])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x16.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17};" :
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x32_b32(uint32_t taddr, const uint32_t (&r)[32]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x32_b32(uint32_t taddr, const uint32_t (&r)[32])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x32.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33};" :
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b32(uint32_t taddr, const uint32_t (&r)[64]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b32(uint32_t taddr, const uint32_t (&r)[64])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x64.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
@@ -745,10 +1066,15 @@ PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b32(uint32_t taddr, const uint32_t (&r)[
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b32(uint32_t taddr, const uint32_t (&r)[128]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b32(uint32_t taddr, const uint32_t (&r)[128])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x128.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
@@ -761,65 +1087,100 @@ PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b32(uint32_t taddr, const uint32_t (&r)
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x1_b16(uint32_t taddr, const uint32_t (&r)[1]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x1_b16(uint32_t taddr, const uint32_t (&r)[1])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x1.unpack::16b.b32 [%0], %1, {%2};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x2_b16(uint32_t taddr, const uint32_t (&r)[2]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x2_b16(uint32_t taddr, const uint32_t (&r)[2])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x2.unpack::16b.b32 [%0], %1, {%2, %3};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0]), "r"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x4_b16(uint32_t taddr, const uint32_t (&r)[4]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x4_b16(uint32_t taddr, const uint32_t (&r)[4])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x4.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5};" :
     : "r"(taddr), "n"(immhalfsplitoff), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x8_b16(uint32_t taddr, const uint32_t (&r)[8]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x8_b16(uint32_t taddr, const uint32_t (&r)[8])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x8.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9};" :
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_8("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x16_b16(uint32_t taddr, const uint32_t (&r)[16]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x16_b16(uint32_t taddr, const uint32_t (&r)[16])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x16.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17};" :
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_16("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x32_b16(uint32_t taddr, const uint32_t (&r)[32]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x32_b16(uint32_t taddr, const uint32_t (&r)[32])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x32.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33};" :
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_32("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b16(uint32_t taddr, const uint32_t (&r)[64]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b16(uint32_t taddr, const uint32_t (&r)[64])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x64.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
@@ -828,10 +1189,15 @@ PTXMMA_FUNCTION tcgen05_st_16x32bx2_x64_b16(uint32_t taddr, const uint32_t (&r)[
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_64("r", r)
     : "memory");
 }
+#else
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
 
 // [taddr], immHalfSplitoff, r
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b16(uint32_t taddr, const uint32_t (&r)[128]) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b16(uint32_t taddr, const uint32_t (&r)[128])
+#ifndef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.st.sync.aligned.16x32bx2.x128.unpack::16b.b32 [%0], %1, {%2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
@@ -844,95 +1210,20 @@ PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b16(uint32_t taddr, const uint32_t (&r)
     : "r"(taddr), "n"(immhalfsplitoff), PTXMMA_REGISTERS_128("r", r)
     : "memory");
 }
-
 #else
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x1_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x2_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x4_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x8_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x16_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x32_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x64_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x128_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x1_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x2_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x4_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x8_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x16_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x32_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x64_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x128_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x1_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x2_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x4_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x8_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x16_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x32_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x64_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x1_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x2_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x4_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x8_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x16_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x32_b32, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x1_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x2_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x4_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x8_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x16_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x32_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x64_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x64b_x128_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x1_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x2_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x4_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x8_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x16_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x32_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x64_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_32x32b_x128_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x1_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x2_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x4_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x8_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x16_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x32_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x128b_x64_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x1_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x2_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x4_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x8_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x16_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x256b_x32_b16, 2, class...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x1_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x2_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x4_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x8_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x16_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x32_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x64_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x128_b32, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x1_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x2_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x4_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x8_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x16_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x32_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x64_b16, 2, int...)
-PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(tcgen05_st_16x32bx2_x128_b16, 2, int...)
+PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
 #endif
 
 template <int columns>
-struct tcgen05_st<shape<16, 64, columns>, b32> : detail::front {
+struct tcgen05_st<shape<16, 64, columns>, b32> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 64, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_st_16x64b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) PTXMMA_BODY(
     by_n<>(taddr, r);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -945,20 +1236,18 @@ struct tcgen05_st<shape<16, 64, columns>, b32> : detail::front {
     PTXMMA_N(64, tcgen05_st_16x64b_x64_b32)
     PTXMMA_N(128, tcgen05_st_16x64b_x128_b32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<32, 32, columns>, b32> : detail::front {
+struct tcgen05_st<shape<32, 32, columns>, b32> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_st_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) PTXMMA_BODY(
     by_n<>(taddr, r);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -971,20 +1260,18 @@ struct tcgen05_st<shape<32, 32, columns>, b32> : detail::front {
     PTXMMA_N(64, tcgen05_st_32x32b_x64_b32)
     PTXMMA_N(128, tcgen05_st_32x32b_x128_b32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 128, columns>, b32> : detail::front {
+struct tcgen05_st<shape<16, 128, columns>, b32> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64");
   static constexpr int lanes = 16, span = 128, n = columns;
   using r = fragment<b32, uint32_t, columns * 2, columns * 2, layout::tcgen05_st_16x128b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 2]) {
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 2]) PTXMMA_BODY(
     by_n<>(taddr, r);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -996,20 +1283,18 @@ struct tcgen05_st<shape<16, 128, columns>, b32> : detail::front {
     PTXMMA_N(32, tcgen05_st_16x128b_x32_b32)
     PTXMMA_N(64, tcgen05_st_16x128b_x64_b32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 256, columns>, b32> : detail::front {
+struct tcgen05_st<shape<16, 256, columns>, b32> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32, "ptxmma: N is one of 1, 2, 4, 8, 16, 32");
   static constexpr int lanes = 16, span = 256, n = columns;
   using r = fragment<b32, uint32_t, columns * 4, columns * 4, layout::tcgen05_st_16x256b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 4]) {
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 4]) PTXMMA_BODY(
     by_n<>(taddr, r);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1020,20 +1305,18 @@ struct tcgen05_st<shape<16, 256, columns>, b32> : detail::front {
     PTXMMA_N(16, tcgen05_st_16x256b_x16_b32)
     PTXMMA_N(32, tcgen05_st_16x256b_x32_b32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 64, columns>, b16> : detail::front {
+struct tcgen05_st<shape<16, 64, columns>, b16> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 64, n = columns;
   using r = fragment<b16, uint32_t, columns, columns * 2, layout::tcgen05_st_16x64b_xN_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) PTXMMA_BODY(
     by_n<>(taddr, r);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1046,20 +1329,18 @@ struct tcgen05_st<shape<16, 64, columns>, b16> : detail::front {
     PTXMMA_N(64, tcgen05_st_16x64b_x64_b16)
     PTXMMA_N(128, tcgen05_st_16x64b_x128_b16)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<32, 32, columns>, b16> : detail::front {
+struct tcgen05_st<shape<32, 32, columns>, b16> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<b16, uint32_t, columns, columns * 2, layout::tcgen05_st_32x32b_xN_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) PTXMMA_BODY(
     by_n<>(taddr, r);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1072,20 +1353,18 @@ struct tcgen05_st<shape<32, 32, columns>, b16> : detail::front {
     PTXMMA_N(64, tcgen05_st_32x32b_x64_b16)
     PTXMMA_N(128, tcgen05_st_32x32b_x128_b16)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 128, columns>, b16> : detail::front {
+struct tcgen05_st<shape<16, 128, columns>, b16> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64");
   static constexpr int lanes = 16, span = 128, n = columns;
   using r = fragment<b16, uint32_t, columns * 2, columns * 4, layout::tcgen05_st_16x128b_xN_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 2]) {
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 2]) PTXMMA_BODY(
     by_n<>(taddr, r);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1097,20 +1376,18 @@ struct tcgen05_st<shape<16, 128, columns>, b16> : detail::front {
     PTXMMA_N(32, tcgen05_st_16x128b_x32_b16)
     PTXMMA_N(64, tcgen05_st_16x128b_x64_b16)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 256, columns>, b16> : detail::front {
+struct tcgen05_st<shape<16, 256, columns>, b16> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32, "ptxmma: N is one of 1, 2, 4, 8, 16, 32");
   static constexpr int lanes = 16, span = 256, n = columns;
   using r = fragment<b16, uint32_t, columns * 4, columns * 8, layout::tcgen05_st_16x256b_xN_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 4]) {
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns * 4]) PTXMMA_BODY(
     by_n<>(taddr, r);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1121,20 +1398,18 @@ struct tcgen05_st<shape<16, 256, columns>, b16> : detail::front {
     PTXMMA_N(16, tcgen05_st_16x256b_x16_b16)
     PTXMMA_N(32, tcgen05_st_16x256b_x32_b16)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 32, columns>, b32> : detail::front {
+struct tcgen05_st<shape<16, 32, columns>, b32> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<b32, uint32_t, columns, columns, layout::tcgen05_st_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) PTXMMA_BODY(
     by_n<immhalfsplitoff>(taddr, r);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1147,20 +1422,18 @@ struct tcgen05_st<shape<16, 32, columns>, b32> : detail::front {
     PTXMMA_N(64, tcgen05_st_16x32bx2_x64_b32)
     PTXMMA_N(128, tcgen05_st_16x32bx2_x128_b32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_st<shape<16, 32, columns>, b16> : detail::front {
+struct tcgen05_st<shape<16, 32, columns>, b16> {
   static_assert(columns == 1 || columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<b16, uint32_t, columns, columns * 2, layout::tcgen05_st_16x32bx2_xN_r_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) {
+  static PTXMMA_FUNCTION call(uint32_t taddr, const uint32_t (&r)[columns]) PTXMMA_BODY(
     by_n<immhalfsplitoff>(taddr, r);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1173,7 +1446,6 @@ struct tcgen05_st<shape<16, 32, columns>, b16> : detail::front {
     PTXMMA_N(64, tcgen05_st_16x32bx2_x64_b16)
     PTXMMA_N(128, tcgen05_st_16x32bx2_x128_b16)
   )
-#endif
 };
 
 }  // namespace ptxmma

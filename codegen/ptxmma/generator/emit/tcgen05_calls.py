@@ -147,7 +147,7 @@ def _call(form: OperandForm, facts: Facts) -> _Call:
     immediates = {operand.name for operand in form.operands if operand.kind == "immediate"}
     return _Call(
         syntax=", ".join(part for part in form.syntax.split(", ") if part not in immediates),
-        template=", ".join([*template, "class... Options, class Use = void"]),
+        template=", ".join([*template, "class Use = void, class... Options"]),
         parameters=", ".join([*taken, "Options..."]),
         checks=checks,
         choices=choices,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #endif
 
-// Passes that read device code.  nvcc's pass for the host and compilers without CUDA know a wrapper by its name alone.
+// Passes that read device code.  nvcc's pass for the host and compilers without CUDA read the signatures alone.
 #if defined(__CUDA_ARCH__) || (defined(__CUDACC__) && !defined(__NVCC__))
 #define PTXMMA_DEVICE_CODE
 #endif
@@ -48,36 +48,17 @@
 #define PTXMMA_PASS __CUDA_ARCH__
 #endif
 
-// One macro for each requirement: 1 in a pass for a target that meets it.  In any other pass its _ABSENT declares a stub in the place of a
-// wrapper: it has as many parameters and takes anything.  Stubs are templates, so nothing is refused before it is used.  With a toolkit
-// that is too old, or in a pass for another chip, the use does not compile.  Nor does it in a pass for the right chip without its special
-// features, except with nvcc: since `nvcc -arch=sm_90a` makes a pass for compute_90 too, the use compiles there and ends the kernel at run
-// time.  nvcc's pass for the host accepts any use: its passes for devices see the same call.
-#define PTXMMA_ANY_0
-#define PTXMMA_ANY_1 detail::any
-#define PTXMMA_ANY_2 detail::any, detail::any
-#define PTXMMA_ANY_3 detail::any, detail::any, detail::any
-#define PTXMMA_ANY_4 detail::any, detail::any, detail::any, detail::any
-#define PTXMMA_ANY_5 detail::any, detail::any, detail::any, detail::any, detail::any
-#define PTXMMA_ANY_6 detail::any, detail::any, detail::any, detail::any, detail::any, detail::any
-#define PTXMMA_ANY_7 detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any
-#define PTXMMA_ANY_8 detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any
-#define PTXMMA_ANY_10 detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any
-#define PTXMMA_ANY_11 detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any
-#define PTXMMA_ANY_12 detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any, detail::any
-#define PTXMMA_STUB(name, parameters, ...) \
-  template <__VA_ARGS__, class Use = void> \
-  PTXMMA_FUNCTION name(PTXMMA_ANY_##parameters)
+// One macro for each requirement: 1 in a pass for a target that meets it.  In any other pass its _ABSENT is the body of a wrapper; every pass
+// reads the same signatures.  Wrappers are templates, so nothing is refused before it is used.  With a toolkit that is too old, or in a pass
+// for another chip, the use does not compile.  Nor does it in a pass for the right chip without its special features, except with nvcc:
+// since `nvcc -arch=sm_90a` makes a pass for compute_90 too, the use compiles there and ends the kernel at run time.  In nvcc's pass for
+// the host a body is empty.
 #define PTXMMA_REFUSE(message) \
   { static_assert(::ptxmma::detail::never<Use>::value, message); }
 #if defined(__CUDACC__)
-#define PTXMMA_NO_DEVICE ;
-#define PTXMMA_ON_HOST(name, parameters, ...) \
-  template <__VA_ARGS__> \
-  PTXMMA_FUNCTION name(PTXMMA_ANY_##parameters);
+#define PTXMMA_NO_DEVICE {}
 #else
 #define PTXMMA_NO_DEVICE PTXMMA_REFUSE("ptxmma: this function is device code: compile it with nvcc")
-#define PTXMMA_ON_HOST(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_NO_DEVICE
 #endif
 
 #if !defined(__CUDA_ARCH__)
@@ -126,566 +107,566 @@
 #define PTXMMA_SM_90_PTX_8_0 0
 #define PTXMMA_SM_90_PTX_8_6 0
 #if !defined(PTXMMA_DEVICE_CODE)
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100F_PTX_8_6_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_107A_PTX_9_4_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_107F_PTX_9_4_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_120A_SM_121A_PTX_8_7_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_120F_PTX_8_7_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_120F_PTX_9_1_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_70_PTX_6_3_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_70_PTX_6_4_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_70_PTX_7_8_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_72_PTX_6_3_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_72_PTX_7_8_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_75_PTX_6_3_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_75_PTX_6_5_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_75_PTX_7_0_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_75_PTX_7_8_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_80_PTX_7_0_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_80_PTX_7_1_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_80_PTX_8_5_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_89_PTX_8_4_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_89_PTX_8_5_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_89_PTX_8_7_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_90A_PTX_8_0_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_90A_PTX_8_2_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_90_PTX_7_8_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_90_PTX_8_0_ABSENT PTXMMA_ON_HOST
-#define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_ON_HOST
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100F_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_107A_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_107F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_120A_SM_121A_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_120F_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_120F_PTX_9_1_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_70_PTX_6_3_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_70_PTX_6_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_70_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_72_PTX_6_3_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_72_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_75_PTX_6_3_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_75_PTX_6_5_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_75_PTX_7_0_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_75_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_80_PTX_7_0_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_80_PTX_7_1_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_80_PTX_8_5_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_89_PTX_8_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_89_PTX_8_5_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_89_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90A_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90A_PTX_8_2_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
 #endif
 #else
 
 #if !(PTXMMA_TOOLKIT >= 1207)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1032 || PTXMMA_PASS == 1072 || PTXMMA_PASS == 1102
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1208)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1032 || PTXMMA_PASS == 1072 || PTXMMA_PASS == 1102
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1209)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.8: compile with CUDA 12.9 or newer")
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.8: compile with CUDA 12.9 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1032 || PTXMMA_PASS == 1072 || PTXMMA_PASS == 1102
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1207)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1032 || PTXMMA_PASS == 1072 || PTXMMA_PASS == 1102 || PTXMMA_PASS == 1202 || PTXMMA_PASS == 1212
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a or sm_120a or sm_121a: compile with -gencode arch=compute_100a,code=sm_100a"); }
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a or sm_120a or sm_121a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a or sm_120a or sm_121a: compile with -gencode arch=compute_100a,code=sm_100a")
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a or sm_120a or sm_121a: compile with -gencode arch=compute_100a,code=sm_100a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1208)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1032 || PTXMMA_PASS == 1072 || PTXMMA_PASS == 1102 || PTXMMA_PASS == 1202 || PTXMMA_PASS == 1212
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a or sm_120a or sm_121a: compile with -gencode arch=compute_100a,code=sm_100a"); }
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a or sm_120a or sm_121a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7 0
-#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a or sm_120a or sm_121a: compile with -gencode arch=compute_100a,code=sm_100a")
+#define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_103a or sm_107a or sm_110a or sm_120a or sm_121a: compile with -gencode arch=compute_100a,code=sm_100a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1207)
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6 0
-#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
+#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1102
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6 0
-#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
+#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6 0
-#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
+#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1208)
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7 0
-#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
+#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif PTXMMA_PASS == 1002 || PTXMMA_PASS == 1012 || PTXMMA_PASS == 1102
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7 0
-#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
+#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100a or sm_101a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a"); }
 #else
 #define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7 0
-#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
+#define PTXMMA_SM_100A_SM_101A_SM_110A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100a or sm_101a or sm_110a: compile with -gencode arch=compute_100a,code=sm_100a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1207)
 #define PTXMMA_SM_100F_PTX_8_6 0
-#define PTXMMA_SM_100F_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
+#define PTXMMA_SM_100F_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072)
 #define PTXMMA_SM_100F_PTX_8_6 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070)
 #define PTXMMA_SM_100F_PTX_8_6 0
-#define PTXMMA_SM_100F_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#define PTXMMA_SM_100F_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
 #define PTXMMA_SM_100F_PTX_8_6 0
-#define PTXMMA_SM_100F_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f: compile with -gencode arch=compute_100f,code=sm_100f")
+#define PTXMMA_SM_100F_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f: compile with -gencode arch=compute_100f,code=sm_100f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1207)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_6 0
-#define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
+#define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_6 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_6 0
-#define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
 #define PTXMMA_SM_100F_SM_101F_PTX_8_6 0
-#define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f")
+#define PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1208)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_7 0
-#define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
+#define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_7 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_7 0
-#define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
 #define PTXMMA_SM_100F_SM_101F_PTX_8_7 0
-#define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f")
+#define PTXMMA_SM_100F_SM_101F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1209)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_8 0
-#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.8: compile with CUDA 12.9 or newer")
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.8: compile with CUDA 12.9 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_8 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100F_SM_101F_PTX_8_8 0
-#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
 #define PTXMMA_SM_100F_SM_101F_PTX_8_8 0
-#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f")
+#define PTXMMA_SM_100F_SM_101F_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f: compile with -gencode arch=compute_100f,code=sm_100f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1207)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6 0
-#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
+#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102) || (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6 0
-#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6 0
-#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f")
+#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1208)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 0
-#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
+#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102) || (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 0
-#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 0
-#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f")
+#define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1304)
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
-#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
 #elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
-#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_110f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_110f: compile with -gencode arch=compute_100f,code=sm_100f"); }
 #else
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
-#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_110f: compile with -gencode arch=compute_100f,code=sm_100f")
+#define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_110f: compile with -gencode arch=compute_100f,code=sm_100f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1209)
 #define PTXMMA_SM_101F_SM_103F_PTX_8_8 0
-#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.8: compile with CUDA 12.9 or newer")
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.8: compile with CUDA 12.9 or newer")
 #elif (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
 #define PTXMMA_SM_101F_SM_103F_PTX_8_8 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
 #define PTXMMA_SM_101F_SM_103F_PTX_8_8 0
-#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_101f or sm_103f: compile with -gencode arch=compute_101f,code=sm_101f"); }
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_101f or sm_103f: compile with -gencode arch=compute_101f,code=sm_101f"); }
 #else
 #define PTXMMA_SM_101F_SM_103F_PTX_8_8 0
-#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_101f or sm_103f: compile with -gencode arch=compute_101f,code=sm_101f")
+#define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_101f or sm_103f: compile with -gencode arch=compute_101f,code=sm_101f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1304)
 #define PTXMMA_SM_107A_PTX_9_4 0
-#define PTXMMA_SM_107A_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
+#define PTXMMA_SM_107A_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
 #elif PTXMMA_PASS == 1072
 #define PTXMMA_SM_107A_PTX_9_4 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1070)
 #define PTXMMA_SM_107A_PTX_9_4 0
-#define PTXMMA_SM_107A_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_107a: compile with -gencode arch=compute_107a,code=sm_107a"); }
+#define PTXMMA_SM_107A_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_107a: compile with -gencode arch=compute_107a,code=sm_107a"); }
 #else
 #define PTXMMA_SM_107A_PTX_9_4 0
-#define PTXMMA_SM_107A_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_107a: compile with -gencode arch=compute_107a,code=sm_107a")
+#define PTXMMA_SM_107A_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_107a: compile with -gencode arch=compute_107a,code=sm_107a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1304)
 #define PTXMMA_SM_107F_PTX_9_4 0
-#define PTXMMA_SM_107F_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
+#define PTXMMA_SM_107F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
 #elif (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072)
 #define PTXMMA_SM_107F_PTX_9_4 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1070)
 #define PTXMMA_SM_107F_PTX_9_4 0
-#define PTXMMA_SM_107F_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_107f: compile with -gencode arch=compute_107f,code=sm_107f"); }
+#define PTXMMA_SM_107F_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_107f: compile with -gencode arch=compute_107f,code=sm_107f"); }
 #else
 #define PTXMMA_SM_107F_PTX_9_4 0
-#define PTXMMA_SM_107F_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_107f: compile with -gencode arch=compute_107f,code=sm_107f")
+#define PTXMMA_SM_107F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_107f: compile with -gencode arch=compute_107f,code=sm_107f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1208)
 #define PTXMMA_SM_120A_SM_121A_PTX_8_7 0
-#define PTXMMA_SM_120A_SM_121A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
+#define PTXMMA_SM_120A_SM_121A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif PTXMMA_PASS == 1202 || PTXMMA_PASS == 1212
 #define PTXMMA_SM_120A_SM_121A_PTX_8_7 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_120A_SM_121A_PTX_8_7 0
-#define PTXMMA_SM_120A_SM_121A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120a or sm_121a: compile with -gencode arch=compute_120a,code=sm_120a"); }
+#define PTXMMA_SM_120A_SM_121A_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120a or sm_121a: compile with -gencode arch=compute_120a,code=sm_120a"); }
 #else
 #define PTXMMA_SM_120A_SM_121A_PTX_8_7 0
-#define PTXMMA_SM_120A_SM_121A_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_120a or sm_121a: compile with -gencode arch=compute_120a,code=sm_120a")
+#define PTXMMA_SM_120A_SM_121A_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_120a or sm_121a: compile with -gencode arch=compute_120a,code=sm_120a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1301)
 #define PTXMMA_SM_120A_SM_121A_PTX_9_1 0
-#define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.1: compile with CUDA 13.1 or newer")
+#define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.1: compile with CUDA 13.1 or newer")
 #elif PTXMMA_PASS == 1202 || PTXMMA_PASS == 1212
 #define PTXMMA_SM_120A_SM_121A_PTX_9_1 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_120A_SM_121A_PTX_9_1 0
-#define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120a or sm_121a: compile with -gencode arch=compute_120a,code=sm_120a"); }
+#define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120a or sm_121a: compile with -gencode arch=compute_120a,code=sm_120a"); }
 #else
 #define PTXMMA_SM_120A_SM_121A_PTX_9_1 0
-#define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_120a or sm_121a: compile with -gencode arch=compute_120a,code=sm_120a")
+#define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_120a or sm_121a: compile with -gencode arch=compute_120a,code=sm_120a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1208)
 #define PTXMMA_SM_120F_PTX_8_7 0
-#define PTXMMA_SM_120F_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
+#define PTXMMA_SM_120F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
 #define PTXMMA_SM_120F_PTX_8_7 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_120F_PTX_8_7 0
-#define PTXMMA_SM_120F_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f"); }
+#define PTXMMA_SM_120F_PTX_8_7_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f"); }
 #else
 #define PTXMMA_SM_120F_PTX_8_7 0
-#define PTXMMA_SM_120F_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f")
+#define PTXMMA_SM_120F_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1301)
 #define PTXMMA_SM_120F_PTX_9_1 0
-#define PTXMMA_SM_120F_PTX_9_1_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.1: compile with CUDA 13.1 or newer")
+#define PTXMMA_SM_120F_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.1: compile with CUDA 13.1 or newer")
 #elif (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
 #define PTXMMA_SM_120F_PTX_9_1 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_120F_PTX_9_1 0
-#define PTXMMA_SM_120F_PTX_9_1_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f"); }
+#define PTXMMA_SM_120F_PTX_9_1_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f"); }
 #else
 #define PTXMMA_SM_120F_PTX_9_1 0
-#define PTXMMA_SM_120F_PTX_9_1_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f")
+#define PTXMMA_SM_120F_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1000)
 #define PTXMMA_SM_70_PTX_6_3 0
-#define PTXMMA_SM_70_PTX_6_3_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.3: compile with CUDA 10.0 or newer")
+#define PTXMMA_SM_70_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.3: compile with CUDA 10.0 or newer")
 #elif PTXMMA_PASS >= 700
 #define PTXMMA_SM_70_PTX_6_3 1
 #else
 #define PTXMMA_SM_70_PTX_6_3 0
-#define PTXMMA_SM_70_PTX_6_3_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
+#define PTXMMA_SM_70_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1001)
 #define PTXMMA_SM_70_PTX_6_4 0
-#define PTXMMA_SM_70_PTX_6_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.4: compile with CUDA 10.1 or newer")
+#define PTXMMA_SM_70_PTX_6_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.4: compile with CUDA 10.1 or newer")
 #elif PTXMMA_PASS >= 700
 #define PTXMMA_SM_70_PTX_6_4 1
 #else
 #define PTXMMA_SM_70_PTX_6_4 0
-#define PTXMMA_SM_70_PTX_6_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
+#define PTXMMA_SM_70_PTX_6_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1108)
 #define PTXMMA_SM_70_PTX_7_8 0
-#define PTXMMA_SM_70_PTX_7_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
+#define PTXMMA_SM_70_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
 #elif PTXMMA_PASS >= 700
 #define PTXMMA_SM_70_PTX_7_8 1
 #else
 #define PTXMMA_SM_70_PTX_7_8 0
-#define PTXMMA_SM_70_PTX_7_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
+#define PTXMMA_SM_70_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1000)
 #define PTXMMA_SM_72_PTX_6_3 0
-#define PTXMMA_SM_72_PTX_6_3_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.3: compile with CUDA 10.0 or newer")
+#define PTXMMA_SM_72_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.3: compile with CUDA 10.0 or newer")
 #elif PTXMMA_PASS >= 720
 #define PTXMMA_SM_72_PTX_6_3 1
 #else
 #define PTXMMA_SM_72_PTX_6_3 0
-#define PTXMMA_SM_72_PTX_6_3_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_72 or newer: compile with -arch=sm_72 or newer")
+#define PTXMMA_SM_72_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_72 or newer: compile with -arch=sm_72 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1108)
 #define PTXMMA_SM_72_PTX_7_8 0
-#define PTXMMA_SM_72_PTX_7_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
+#define PTXMMA_SM_72_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
 #elif PTXMMA_PASS >= 720
 #define PTXMMA_SM_72_PTX_7_8 1
 #else
 #define PTXMMA_SM_72_PTX_7_8 0
-#define PTXMMA_SM_72_PTX_7_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_72 or newer: compile with -arch=sm_72 or newer")
+#define PTXMMA_SM_72_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_72 or newer: compile with -arch=sm_72 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1000)
 #define PTXMMA_SM_75_PTX_6_3 0
-#define PTXMMA_SM_75_PTX_6_3_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.3: compile with CUDA 10.0 or newer")
+#define PTXMMA_SM_75_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.3: compile with CUDA 10.0 or newer")
 #elif PTXMMA_PASS >= 750
 #define PTXMMA_SM_75_PTX_6_3 1
 #else
 #define PTXMMA_SM_75_PTX_6_3 0
-#define PTXMMA_SM_75_PTX_6_3_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_75 or newer: compile with -arch=sm_75 or newer")
+#define PTXMMA_SM_75_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_75 or newer: compile with -arch=sm_75 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1002)
 #define PTXMMA_SM_75_PTX_6_5 0
-#define PTXMMA_SM_75_PTX_6_5_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.5: compile with CUDA 10.2 or newer")
+#define PTXMMA_SM_75_PTX_6_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.5: compile with CUDA 10.2 or newer")
 #elif PTXMMA_PASS >= 750
 #define PTXMMA_SM_75_PTX_6_5 1
 #else
 #define PTXMMA_SM_75_PTX_6_5 0
-#define PTXMMA_SM_75_PTX_6_5_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_75 or newer: compile with -arch=sm_75 or newer")
+#define PTXMMA_SM_75_PTX_6_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_75 or newer: compile with -arch=sm_75 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1100)
 #define PTXMMA_SM_75_PTX_7_0 0
-#define PTXMMA_SM_75_PTX_7_0_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.0: compile with CUDA 11.0 or newer")
+#define PTXMMA_SM_75_PTX_7_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.0: compile with CUDA 11.0 or newer")
 #elif PTXMMA_PASS >= 750
 #define PTXMMA_SM_75_PTX_7_0 1
 #else
 #define PTXMMA_SM_75_PTX_7_0 0
-#define PTXMMA_SM_75_PTX_7_0_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_75 or newer: compile with -arch=sm_75 or newer")
+#define PTXMMA_SM_75_PTX_7_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_75 or newer: compile with -arch=sm_75 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1108)
 #define PTXMMA_SM_75_PTX_7_8 0
-#define PTXMMA_SM_75_PTX_7_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
+#define PTXMMA_SM_75_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
 #elif PTXMMA_PASS >= 750
 #define PTXMMA_SM_75_PTX_7_8 1
 #else
 #define PTXMMA_SM_75_PTX_7_8 0
-#define PTXMMA_SM_75_PTX_7_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_75 or newer: compile with -arch=sm_75 or newer")
+#define PTXMMA_SM_75_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_75 or newer: compile with -arch=sm_75 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1100)
 #define PTXMMA_SM_80_PTX_7_0 0
-#define PTXMMA_SM_80_PTX_7_0_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.0: compile with CUDA 11.0 or newer")
+#define PTXMMA_SM_80_PTX_7_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.0: compile with CUDA 11.0 or newer")
 #elif PTXMMA_PASS >= 800
 #define PTXMMA_SM_80_PTX_7_0 1
 #else
 #define PTXMMA_SM_80_PTX_7_0 0
-#define PTXMMA_SM_80_PTX_7_0_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
+#define PTXMMA_SM_80_PTX_7_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1101)
 #define PTXMMA_SM_80_PTX_7_1 0
-#define PTXMMA_SM_80_PTX_7_1_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.1: compile with CUDA 11.1 or newer")
+#define PTXMMA_SM_80_PTX_7_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.1: compile with CUDA 11.1 or newer")
 #elif PTXMMA_PASS >= 800
 #define PTXMMA_SM_80_PTX_7_1 1
 #else
 #define PTXMMA_SM_80_PTX_7_1 0
-#define PTXMMA_SM_80_PTX_7_1_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
+#define PTXMMA_SM_80_PTX_7_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1108)
 #define PTXMMA_SM_80_PTX_7_8 0
-#define PTXMMA_SM_80_PTX_7_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
+#define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
 #elif PTXMMA_PASS >= 800
 #define PTXMMA_SM_80_PTX_7_8 1
 #else
 #define PTXMMA_SM_80_PTX_7_8 0
-#define PTXMMA_SM_80_PTX_7_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
+#define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1205)
 #define PTXMMA_SM_80_PTX_8_5 0
-#define PTXMMA_SM_80_PTX_8_5_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.5: compile with CUDA 12.5 or newer")
+#define PTXMMA_SM_80_PTX_8_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.5: compile with CUDA 12.5 or newer")
 #elif PTXMMA_PASS >= 800
 #define PTXMMA_SM_80_PTX_8_5 1
 #else
 #define PTXMMA_SM_80_PTX_8_5 0
-#define PTXMMA_SM_80_PTX_8_5_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
+#define PTXMMA_SM_80_PTX_8_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1204)
 #define PTXMMA_SM_89_PTX_8_4 0
-#define PTXMMA_SM_89_PTX_8_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.4: compile with CUDA 12.4 or newer")
+#define PTXMMA_SM_89_PTX_8_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.4: compile with CUDA 12.4 or newer")
 #elif PTXMMA_PASS >= 890
 #define PTXMMA_SM_89_PTX_8_4 1
 #else
 #define PTXMMA_SM_89_PTX_8_4 0
-#define PTXMMA_SM_89_PTX_8_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_89 or newer: compile with -arch=sm_89 or newer")
+#define PTXMMA_SM_89_PTX_8_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_89 or newer: compile with -arch=sm_89 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1205)
 #define PTXMMA_SM_89_PTX_8_5 0
-#define PTXMMA_SM_89_PTX_8_5_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.5: compile with CUDA 12.5 or newer")
+#define PTXMMA_SM_89_PTX_8_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.5: compile with CUDA 12.5 or newer")
 #elif PTXMMA_PASS >= 890
 #define PTXMMA_SM_89_PTX_8_5 1
 #else
 #define PTXMMA_SM_89_PTX_8_5 0
-#define PTXMMA_SM_89_PTX_8_5_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_89 or newer: compile with -arch=sm_89 or newer")
+#define PTXMMA_SM_89_PTX_8_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_89 or newer: compile with -arch=sm_89 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1208)
 #define PTXMMA_SM_89_PTX_8_7 0
-#define PTXMMA_SM_89_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
+#define PTXMMA_SM_89_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
 #elif PTXMMA_PASS >= 890
 #define PTXMMA_SM_89_PTX_8_7 1
 #else
 #define PTXMMA_SM_89_PTX_8_7 0
-#define PTXMMA_SM_89_PTX_8_7_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_89 or newer: compile with -arch=sm_89 or newer")
+#define PTXMMA_SM_89_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_89 or newer: compile with -arch=sm_89 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1200)
 #define PTXMMA_SM_90A_PTX_8_0 0
-#define PTXMMA_SM_90A_PTX_8_0_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.0: compile with CUDA 12.0 or newer")
+#define PTXMMA_SM_90A_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.0: compile with CUDA 12.0 or newer")
 #elif PTXMMA_PASS == 902
 #define PTXMMA_SM_90A_PTX_8_0 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 900)
 #define PTXMMA_SM_90A_PTX_8_0 0
-#define PTXMMA_SM_90A_PTX_8_0_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"); }
+#define PTXMMA_SM_90A_PTX_8_0_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"); }
 #else
 #define PTXMMA_SM_90A_PTX_8_0 0
-#define PTXMMA_SM_90A_PTX_8_0_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a")
+#define PTXMMA_SM_90A_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1202)
 #define PTXMMA_SM_90A_PTX_8_2 0
-#define PTXMMA_SM_90A_PTX_8_2_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.2: compile with CUDA 12.2 or newer")
+#define PTXMMA_SM_90A_PTX_8_2_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.2: compile with CUDA 12.2 or newer")
 #elif PTXMMA_PASS == 902
 #define PTXMMA_SM_90A_PTX_8_2 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 900)
 #define PTXMMA_SM_90A_PTX_8_2 0
-#define PTXMMA_SM_90A_PTX_8_2_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"); }
+#define PTXMMA_SM_90A_PTX_8_2_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"); }
 #else
 #define PTXMMA_SM_90A_PTX_8_2 0
-#define PTXMMA_SM_90A_PTX_8_2_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a")
+#define PTXMMA_SM_90A_PTX_8_2_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1204)
 #define PTXMMA_SM_90A_PTX_8_4 0
-#define PTXMMA_SM_90A_PTX_8_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.4: compile with CUDA 12.4 or newer")
+#define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.4: compile with CUDA 12.4 or newer")
 #elif PTXMMA_PASS == 902
 #define PTXMMA_SM_90A_PTX_8_4 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 900)
 #define PTXMMA_SM_90A_PTX_8_4 0
-#define PTXMMA_SM_90A_PTX_8_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"); }
+#define PTXMMA_SM_90A_PTX_8_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"); }
 #else
 #define PTXMMA_SM_90A_PTX_8_4 0
-#define PTXMMA_SM_90A_PTX_8_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a")
+#define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1304)
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
-#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
 #elif PTXMMA_PASS == 902 || (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102) || (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 1
 #elif defined(__NVCC__) && (__CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
-#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a"); }
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a"); }
 #else
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
-#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a")
+#define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1108)
 #define PTXMMA_SM_90_PTX_7_8 0
-#define PTXMMA_SM_90_PTX_7_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
+#define PTXMMA_SM_90_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.8: compile with CUDA 11.8 or newer")
 #elif PTXMMA_PASS >= 900
 #define PTXMMA_SM_90_PTX_7_8 1
 #else
 #define PTXMMA_SM_90_PTX_7_8 0
-#define PTXMMA_SM_90_PTX_7_8_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
+#define PTXMMA_SM_90_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1200)
 #define PTXMMA_SM_90_PTX_8_0 0
-#define PTXMMA_SM_90_PTX_8_0_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.0: compile with CUDA 12.0 or newer")
+#define PTXMMA_SM_90_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.0: compile with CUDA 12.0 or newer")
 #elif PTXMMA_PASS >= 900
 #define PTXMMA_SM_90_PTX_8_0 1
 #else
 #define PTXMMA_SM_90_PTX_8_0 0
-#define PTXMMA_SM_90_PTX_8_0_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
+#define PTXMMA_SM_90_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1207)
 #define PTXMMA_SM_90_PTX_8_6 0
-#define PTXMMA_SM_90_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
+#define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
 #elif PTXMMA_PASS >= 900
 #define PTXMMA_SM_90_PTX_8_6 1
 #else
 #define PTXMMA_SM_90_PTX_8_6 0
-#define PTXMMA_SM_90_PTX_8_6_ABSENT(...) PTXMMA_STUB(__VA_ARGS__) PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
+#define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
 #endif
 
 #endif
@@ -705,15 +686,6 @@
 
 namespace ptxmma {
 namespace detail {
-
-// A parameter of a stub.
-struct any {
-  template <class... Parts>
-#if defined(__CUDACC__)
-  __host__ __device__
-#endif
-  any(const Parts&...) {}
-};
 
 template <class...>
 struct never {
@@ -907,30 +879,6 @@ struct options {
   };
 };
 
-// What every specialisation inherits: its calls, where the pass knows nothing of them but their name.
-struct front {
-#ifndef PTXMMA_DEVICE_CODE
-  template <int... Immediates, class Use = void>
-  static PTXMMA_FUNCTION call(PTXMMA_ANY_2) PTXMMA_NO_DEVICE
-  template <int... Immediates, class Use = void>
-  static PTXMMA_FUNCTION call(PTXMMA_ANY_3) PTXMMA_NO_DEVICE
-  template <int... Immediates, class Use = void>
-  static PTXMMA_FUNCTION call(PTXMMA_ANY_4) PTXMMA_NO_DEVICE
-  template <int... Immediates, class Use = void>
-  static PTXMMA_FUNCTION call(PTXMMA_ANY_5) PTXMMA_NO_DEVICE
-  template <int... Immediates, class Use = void>
-  static PTXMMA_FUNCTION call(PTXMMA_ANY_6) PTXMMA_NO_DEVICE
-  template <int... Immediates, class Use = void>
-  static PTXMMA_FUNCTION call(PTXMMA_ANY_7) PTXMMA_NO_DEVICE
-  template <int... Immediates, class Use = void>
-  static PTXMMA_FUNCTION call(PTXMMA_ANY_8) PTXMMA_NO_DEVICE
-  template <int... Immediates, class Use = void>
-  static PTXMMA_FUNCTION call(PTXMMA_ANY_10) PTXMMA_NO_DEVICE
-  template <int... Immediates, class Use = void>
-  static PTXMMA_FUNCTION call(PTXMMA_ANY_12) PTXMMA_NO_DEVICE
-#endif
-};
-
 }  // namespace detail
 
 template <class... Parts>
@@ -1116,8 +1064,17 @@ struct word : Layout {
 
 }  // namespace ptxmma
 
+// The body of a member function: passes that read no device code do without.
+#if defined(PTXMMA_DEVICE_CODE)
+#define PTXMMA_BODY(...) { __VA_ARGS__ }
+#else
+#define PTXMMA_BODY(...) PTXMMA_NO_DEVICE
+#endif
+
 // The function for each of many N.
-#if defined(__cpp_if_constexpr)
+#if !defined(PTXMMA_DEVICE_CODE)
+#define PTXMMA_BY_N(...)
+#elif defined(__cpp_if_constexpr)
 #define PTXMMA_BY_N(...) \
   template <int... Immediates, class... Operands> \
   static PTXMMA_FUNCTION by_n(Operands&... operands) { __VA_ARGS__ }

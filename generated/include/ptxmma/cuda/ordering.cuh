@@ -59,87 +59,111 @@
 namespace ptxmma {
 
 // PTX ISA 8.0, sm_90a
-#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
 
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_fence() {
+PTXMMA_FUNCTION wgmma_fence()
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("wgmma.fence.sync.aligned;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_commit_group() {
+PTXMMA_FUNCTION wgmma_commit_group()
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("wgmma.commit_group.sync.aligned;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // N
-template <int n>
-PTXMMA_FUNCTION wgmma_wait_group() {
+template <int n, class Use = void>
+PTXMMA_FUNCTION wgmma_wait_group()
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_FROM_TO(n, 0, 2147483647);
   asm volatile("wgmma.wait_group.sync.aligned %0;" :
     : "n"(n)
     : "memory");
 }
-
 #else
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_fence, 0, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_commit_group, 0, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_wait_group, 0, int...)
+PTXMMA_SM_90A_PTX_8_0_ABSENT
 #endif
 
 // PTX ISA 8.0, sm_90 or newer
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
 
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async() {
+PTXMMA_FUNCTION fence_proxy_async()
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
   asm volatile("fence.proxy.async;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async_global() {
+PTXMMA_FUNCTION fence_proxy_async_global()
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
   asm volatile("fence.proxy.async.global;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async_shared_cta() {
+PTXMMA_FUNCTION fence_proxy_async_shared_cta()
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
   asm volatile("fence.proxy.async.shared::cta;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async_shared_cluster() {
+PTXMMA_FUNCTION fence_proxy_async_shared_cluster()
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
   asm volatile("fence.proxy.async.shared::cluster;" : :
     : "memory");
 }
-
 #else
-PTXMMA_SM_90_PTX_8_0_ABSENT(fence_proxy_async, 0, class...)
-PTXMMA_SM_90_PTX_8_0_ABSENT(fence_proxy_async_global, 0, class...)
-PTXMMA_SM_90_PTX_8_0_ABSENT(fence_proxy_async_shared_cta, 0, class...)
-PTXMMA_SM_90_PTX_8_0_ABSENT(fence_proxy_async_shared_cluster, 0, class...)
+PTXMMA_SM_90_PTX_8_0_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_90 or newer
-#ifndef PTXMMA_SM_90_PTX_8_6_ABSENT
 
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async_generic_acquire_sync_restrict_shared_cluster_cluster() {
+PTXMMA_FUNCTION fence_proxy_async_generic_acquire_sync_restrict_shared_cluster_cluster()
+#ifndef PTXMMA_SM_90_PTX_8_6_ABSENT
+{
   asm volatile("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;" : :
     : "memory");
 }
+#else
+PTXMMA_SM_90_PTX_8_6_ABSENT
+#endif
 
 template <class Use = void>
-PTXMMA_FUNCTION fence_proxy_async_generic_release_sync_restrict_shared_cta_cluster() {
+PTXMMA_FUNCTION fence_proxy_async_generic_release_sync_restrict_shared_cta_cluster()
+#ifndef PTXMMA_SM_90_PTX_8_6_ABSENT
+{
   asm volatile("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;" : :
     : "memory");
 }
-
 #else
-PTXMMA_SM_90_PTX_8_6_ABSENT(fence_proxy_async_generic_acquire_sync_restrict_shared_cluster_cluster, 0, class...)
-PTXMMA_SM_90_PTX_8_6_ABSENT(fence_proxy_async_generic_release_sync_restrict_shared_cta_cluster, 0, class...)
+PTXMMA_SM_90_PTX_8_6_ABSENT
 #endif
 
 }  // namespace ptxmma

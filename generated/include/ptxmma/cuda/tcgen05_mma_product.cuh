@@ -12,46 +12,47 @@
 #include "tcgen05_options.cuh"
 #include "../tcgen05_mma.cuh"
 
-#if __cplusplus >= 201703L && defined(PTXMMA_DEVICE_CODE)
+#if __cplusplus >= 201703L
 namespace ptxmma {
 namespace detail {
 
 template <class Product>
 struct product_calls<PTXMMA_TCGEN05_MMA, false, Product> {
   // [d-tmem], a-desc, b-desc, idesc, enable-input-d
-  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, bool enable_input_d, Options...) {
+  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = product_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_desc.bits, b_desc.bits, Product::template instruction<major_a, major_b>(choices), enable_input_d);
-  }
+  )
 
   // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
-  template <ptxmma_majorness major_a, ptxmma_majorness major_b, uint32_t words, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) {
+  template <ptxmma_majorness major_a, ptxmma_majorness major_b, uint32_t words, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
     static_assert(words == 4 * Product::ctas, "ptxmma: disable_output_lane has 4 words for each CTA");
     using chosen = product_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_desc.bits, b_desc.bits, Product::template instruction<major_a, major_b>(choices), disable_output_lane, enable_input_d);
-  }
+  )
 
   // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
-  template <ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, bool enable_input_d, Options...) {
+  template <ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = product_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_tmem.bits, b_desc.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), enable_input_d);
-  }
+  )
 
   // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
-  template <ptxmma_majorness major_b, uint32_t words, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) {
+  template <ptxmma_majorness major_b, uint32_t words, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
     static_assert(words == 4 * Product::ctas, "ptxmma: disable_output_lane has 4 words for each CTA");
     using chosen = product_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_tmem.bits, b_desc.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), disable_output_lane, enable_input_d);
-  }
+  )
 
+#ifdef PTXMMA_DEVICE_CODE
  private:
   // The function of each opcode.
   template <bool ashift, int... Immediates, class... Hints, class... Operands>
@@ -74,30 +75,32 @@ struct product_calls<PTXMMA_TCGEN05_MMA, false, Product> {
     PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_cta_group_1_kind_i8_ashift)
     PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_cta_group_2_kind_i8_ashift)
   }
+#endif
 };
 
 template <class Product>
 struct product_calls<PTXMMA_TCGEN05_MMA, true, Product> {
   // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) {
+  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = product_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.scale_a_id = checked_scale_id<Product>(scale_a_tmem.id);
     choices.scale_b_id = checked_scale_id<Product>(scale_b_tmem.id);
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_desc.bits, b_desc.bits, Product::template instruction<major_a, major_b>(choices), scale_a_tmem.address.bits, scale_b_tmem.address.bits, enable_input_d);
-  }
+  )
 
   // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
-  template <ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) {
+  template <ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = product_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.scale_a_id = checked_scale_id<Product>(scale_a_tmem.id);
     choices.scale_b_id = checked_scale_id<Product>(scale_b_tmem.id);
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_tmem.bits, b_desc.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), scale_a_tmem.address.bits, scale_b_tmem.address.bits, enable_input_d);
-  }
+  )
 
+#ifdef PTXMMA_DEVICE_CODE
  private:
   // The function of each opcode.
   template <bool ashift, int... Immediates, class... Hints, class... Operands>
@@ -124,6 +127,7 @@ struct product_calls<PTXMMA_TCGEN05_MMA, true, Product> {
     PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_cta_group_1_kind_mxf4nvf4_block32)
     PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_cta_group_2_kind_mxf4nvf4_block32)
   }
+#endif
 };
 
 }  // namespace detail

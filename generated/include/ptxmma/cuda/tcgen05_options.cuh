@@ -24,7 +24,7 @@ struct max_shift {};  // largest shift at which .ws may reuse B
 template <int Power>
 struct scale_input_d {};  // D is divided by 2 to the power of it before the product is added
 
-#if __cplusplus >= 201703L && defined(PTXMMA_DEVICE_CODE)
+#if __cplusplus >= 201703L
 namespace detail {
 
 template <class...>

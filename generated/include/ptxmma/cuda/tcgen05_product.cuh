@@ -201,16 +201,21 @@ __host__ __device__
 #endif
 inline void row_or_column_outside_of_d() {}
 
-// The member `call` of products: the header of an opcode specialises it for passes that read device code.
+// An argument of any type, in braces too.
+struct any {
+  template <class... Parts>
+#ifdef __CUDACC__
+  __host__ __device__
+#endif
+  any(const Parts&...) {}
+};
+
+// The member `call` of products: the header of an opcode specialises it.
 template <ptxmma_tcgen05_opcode Opcode, bool Scaled, class Product>
 struct product_calls {
   template <class Use = void>
   static PTXMMA_FUNCTION call(any, any, any, any, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {})
-#ifdef PTXMMA_DEVICE_CODE
   PTXMMA_REFUSE("ptxmma: calls are in a header for each opcode, from C++17 on: include <ptxmma/cuda/tcgen05_mma_product.cuh> for tcgen05.mma, and so on")
-#else
-  PTXMMA_NO_DEVICE
-#endif
 };
 
 }  // namespace detail

@@ -110,18 +110,13 @@ struct accumulator_part {
   // Loads columns `first` to `first + Columns - 1` of tensor memory, counted from the address of D, and waits for them.  All threads of a
   // warp call it; warp w % 4 of a warpgroup reaches the lanes of its number.
   template <class Use = void>
-  static PTXMMA_FUNCTION load(type& registers, tensor_address d, uint32_t thread, uint32_t first = 0)
-#ifdef PTXMMA_DEVICE_CODE
-  {
+  static PTXMMA_FUNCTION load(type& registers, tensor_address d, uint32_t thread, uint32_t first = 0) PTXMMA_BODY(
     words_type words;  // floats would be copies, made before the wait
     load_from<0>(words, d.bits + ptxmma_tensor_address(thread / 32 * 32, first));
     tcgen05_wait_ld();
     fence_accumulator(words);
     for (uint32_t i = 0; i < sizeof words / sizeof *words; ++i) registers[i] = reinterpret_cast<const register_type&>(words[i]);
-  }
-#else
-  PTXMMA_NO_DEVICE
-#endif
+  )
 
  private:
   using words_type = uint32_t[registers];

@@ -13,155 +13,155 @@
 namespace ptxmma {
 
 // PTX ISA 7.0, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_7_0_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k128_s32_b1_b1_s32_xor(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+PTXMMA_FUNCTION mma_m8n8k128_s32_b1_b1_s32_xor(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
+#ifndef PTXMMA_SM_75_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
 }
-
 #else
-PTXMMA_SM_75_PTX_7_0_ABSENT(mma_m8n8k128_s32_b1_b1_s32_xor, 4, class...)
+PTXMMA_SM_75_PTX_7_0_ABSENT
 #endif
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k128_s32_b1_b1_s32_xor(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k128_s32_b1_b1_s32_xor(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k256_s32_b1_b1_s32_xor(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k256_s32_b1_b1_s32_xor(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]),
       "r"(c[2]), "r"(c[3]));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m16n8k128_s32_b1_b1_s32_xor, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m16n8k256_s32_b1_b1_s32_xor, 4, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 // PTX ISA 7.1, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k128_s32_b1_b1_s32_and(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+PTXMMA_FUNCTION mma_m8n8k128_s32_b1_b1_s32_and(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_1_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k128_s32_b1_b1_s32_and(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k128_s32_b1_b1_s32_and(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_80_PTX_7_1_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k256_s32_b1_b1_s32_and(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k256_s32_b1_b1_s32_and(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]),
       "r"(c[2]), "r"(c[3]));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_1_ABSENT(mma_m8n8k128_s32_b1_b1_s32_and, 4, class...)
-PTXMMA_SM_80_PTX_7_1_ABSENT(mma_m16n8k128_s32_b1_b1_s32_and, 4, class...)
-PTXMMA_SM_80_PTX_7_1_ABSENT(mma_m16n8k256_s32_b1_b1_s32_and, 4, class...)
+PTXMMA_SM_80_PTX_7_1_ABSENT
 #endif
 
 template <>
-struct mma<shape<8, 8, 128>, s32, b1, b1, s32, xor_> : detail::front {
+struct mma<shape<8, 8, 128>, s32, b1, b1, s32, xor_> {
   static constexpr int m = 8, n = 8, k = 128;
   using d = fragment<s32, int32_t, 2, 2, layout::mma_m8n8k128_cd_b32>;
   using a = fragment<b1, uint32_t, 1, 32, layout::mma_m8n8k128_a_b1>;
   using b = fragment<b1, uint32_t, 1, 32, layout::mma_m8n8k128_b_b1>;
   using c = fragment<s32, int32_t, 2, 2, layout::mma_m8n8k128_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k128_s32_b1_b1_s32_xor(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 128>, s32, b1, b1, s32, xor_> : detail::front {
+struct mma<shape<16, 8, 128>, s32, b1, b1, s32, xor_> {
   static constexpr int m = 16, n = 8, k = 128;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k128_cd_b32>;
   using a = fragment<b1, uint32_t, 2, 64, layout::mma_m16n8k128_a_b1>;
   using b = fragment<b1, uint32_t, 1, 32, layout::mma_m16n8k128_b_b1>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k128_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k128_s32_b1_b1_s32_xor(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 256>, s32, b1, b1, s32, xor_> : detail::front {
+struct mma<shape<16, 8, 256>, s32, b1, b1, s32, xor_> {
   static constexpr int m = 16, n = 8, k = 256;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k256_cd_b32>;
   using a = fragment<b1, uint32_t, 4, 128, layout::mma_m16n8k256_a_b1>;
   using b = fragment<b1, uint32_t, 2, 64, layout::mma_m16n8k256_b_b1>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k256_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k256_s32_b1_b1_s32_xor(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<8, 8, 128>, s32, b1, b1, s32, and_> : mma<shape<8, 8, 128>, s32, b1, b1, s32, xor_> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k128_s32_b1_b1_s32_and(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 128>, s32, b1, b1, s32, and_> : mma<shape<16, 8, 128>, s32, b1, b1, s32, xor_> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k128_s32_b1_b1_s32_and(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 256>, s32, b1, b1, s32, and_> : mma<shape<16, 8, 256>, s32, b1, b1, s32, xor_> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k256_s32_b1_b1_s32_and(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

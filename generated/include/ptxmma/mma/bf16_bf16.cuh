@@ -13,60 +13,60 @@
 namespace ptxmma {
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k8_f32_bf16_bf16_f32(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k8_f32_bf16_bf16_f32(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k16_f32_bf16_bf16_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k16_f32_bf16_bf16_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
       "f"(c[2]), "f"(c[3]));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m16n8k8_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m16n8k16_f32_bf16_bf16_f32, 4, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 template <>
-struct mma<shape<16, 8, 8>, f32, bf16, bf16, f32> : detail::front {
+struct mma<shape<16, 8, 8>, f32, bf16, bf16, f32> {
   static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k8_cd_b32>;
   using a = fragment<bf16, uint32_t, 2, 4, layout::mma_m16n8k8_a_b16>;
   using b = fragment<bf16, uint32_t, 1, 2, layout::mma_m16n8k8_b_b16>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k8_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4]) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k8_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f32, bf16, bf16, f32> : detail::front {
+struct mma<shape<16, 8, 16>, f32, bf16, bf16, f32> {
   static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
   using a = fragment<bf16, uint32_t, 4, 8, layout::mma_m16n8k16_a_b16>;
   using b = fragment<bf16, uint32_t, 2, 4, layout::mma_m16n8k16_b_b16>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

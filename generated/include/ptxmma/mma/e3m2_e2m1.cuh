@@ -19,28 +19,39 @@
 namespace ptxmma {
 
 // PTX ISA 8.7, sm_120f
-#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k32_kind_f8f6f4_f16_e3m2_e2m1_f16(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2]) {
+PTXMMA_FUNCTION mma_m16n8k32_kind_f8f6f4_f16_e3m2_e2m1_f16(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16.e3m2.e2m1.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %9};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]));
 }
+#else
+PTXMMA_SM_120F_PTX_8_7_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k32_kind_f8f6f4_f32_e3m2_e2m1_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k32_kind_f8f6f4_f32_e3m2_e2m1_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e2m1.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
       "f"(c[2]), "f"(c[3]));
 }
+#else
+PTXMMA_SM_120F_PTX_8_7_ABSENT
+#endif
 
 // d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
-template <int byte_id_a, int thread_id_a, int byte_id_b, int thread_id_b>
-PTXMMA_FUNCTION mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e3m2_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint32_t scale_b_data) {
+template <int byte_id_a, int thread_id_a, int byte_id_b, int thread_id_b, class Use = void>
+PTXMMA_FUNCTION mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e3m2_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint32_t scale_b_data)
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
   PTXMMA_FROM_TO(byte_id_a, 0, 3);
   PTXMMA_ONE_OF(thread_id_a, 0, 1);
   PTXMMA_FROM_TO(byte_id_b, 0, 3);
@@ -50,57 +61,54 @@ PTXMMA_FUNCTION mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e3m2_e2m1_f32_ue8m0(
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
       "f"(c[2]), "f"(c[3]), "r"(scale_a_data), "n"(byte_id_a), "n"(thread_id_a), "r"(scale_b_data), "n"(byte_id_b), "n"(thread_id_b));
 }
+#else
+PTXMMA_SM_120F_PTX_8_7_ABSENT
+#endif
 
 // d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e3m2_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b) {
+PTXMMA_FUNCTION mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e3m2_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e3m2.e2m1.f32.ue8m0 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13}, %14, {%15, %16}, %17, {%18, %19};"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
       "f"(c[2]), "f"(c[3]), "r"(scale_a_data), "h"(byte_id_a), "h"(thread_id_a), "r"(scale_b_data), "h"(byte_id_b), "h"(thread_id_b));
 }
-
 #else
-PTXMMA_SM_120F_PTX_8_7_ABSENT(mma_m16n8k32_kind_f8f6f4_f16_e3m2_e2m1_f16, 4, class...)
-PTXMMA_SM_120F_PTX_8_7_ABSENT(mma_m16n8k32_kind_f8f6f4_f32_e3m2_e2m1_f32, 4, class...)
-PTXMMA_SM_120F_PTX_8_7_ABSENT(mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e3m2_e2m1_f32_ue8m0, 6, int...)
-PTXMMA_SM_120F_PTX_8_7_ABSENT(mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e3m2_e2m1_f32_ue8m0, 10, class...)
+PTXMMA_SM_120F_PTX_8_7_ABSENT
 #endif
 
 template <>
-struct mma<shape<16, 8, 32>, f16, e3m2, e2m1, f16, kind_f8f6f4> : detail::front {
+struct mma<shape<16, 8, 32>, f16, e3m2, e2m1, f16, kind_f8f6f4> {
   static constexpr int m = 16, n = 8, k = 32;
   using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
   using a = fragment<e3m2, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
   using b = fragment<e2m1, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
   using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k32_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k32_kind_f8f6f4_f16_e3m2_e2m1_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f32, e3m2, e2m1, f32, kind_f8f6f4> : detail::front {
+struct mma<shape<16, 8, 32>, f32, e3m2, e2m1, f32, kind_f8f6f4> {
   static constexpr int m = 16, n = 8, k = 32;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
   using a = fragment<e3m2, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
   using b = fragment<e2m1, uint32_t, 2, 8, layout::mma_m16n8k32_b_b8>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k32_kind_f8f6f4_f32_e3m2_e2m1_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 32>, f32, e3m2, e2m1, f32, ue8m0, kind_mxf8f6f4, scale_vec_1x> : detail::front {
+struct mma<shape<16, 8, 32>, f32, e3m2, e2m1, f32, ue8m0, kind_mxf8f6f4, scale_vec_1x> {
   static constexpr int m = 16, n = 8, k = 32, blocks = 1;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k32_cd_b32>;
   using a = fragment<e3m2, uint32_t, 4, 16, layout::mma_m16n8k32_a_b8>;
@@ -109,12 +117,10 @@ struct mma<shape<16, 8, 32>, f32, e3m2, e2m1, f32, ue8m0, kind_mxf8f6f4, scale_v
   using scale_a_data = word<uint32_t, layout::mma_m16n8k32_scale_a_scale_vec_1x>;
   using scale_b_data = word<uint32_t, layout::mma_m16n8k32_scale_b_scale_vec_1x>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e3m2_e2m1_f32_ue8m0(d, a, b, c, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

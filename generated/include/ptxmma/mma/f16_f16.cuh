@@ -14,422 +14,442 @@
 namespace ptxmma {
 
 // PTX ISA 6.4, sm_70 or newer
-#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_row_row_f32_f16_f16_f16(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m8n8k4_row_row_f32_f16_f16_f16(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.row.row.f32.f16.f16.f16 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_row_row_f32_f16_f16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) {
+PTXMMA_FUNCTION mma_m8n8k4_row_row_f32_f16_f16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.row.row.f32.f16.f16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_f32_f16_f16_f16(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m8n8k4_f32_f16_f16_f16(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_f32_f16_f16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) {
+PTXMMA_FUNCTION mma_m8n8k4_f32_f16_f16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_col_row_f32_f16_f16_f16(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m8n8k4_col_row_f32_f16_f16_f16(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.col.row.f32.f16.f16.f16 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_col_row_f32_f16_f16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) {
+PTXMMA_FUNCTION mma_m8n8k4_col_row_f32_f16_f16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.col.row.f32.f16.f16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_col_col_f32_f16_f16_f16(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m8n8k4_col_col_f32_f16_f16_f16(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.col.col.f32.f16.f16.f16 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_col_col_f32_f16_f16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) {
+PTXMMA_FUNCTION mma_m8n8k4_col_col_f32_f16_f16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.col.col.f32.f16.f16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_row_row_f16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m8n8k4_row_row_f16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.row.row.f16.f16.f16.f16 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, {%8, %9, %10, %11};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_f16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m8n8k4_f16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, {%8, %9, %10, %11};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_col_row_f16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m8n8k4_col_row_f16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.col.row.f16.f16.f16.f16 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, {%8, %9, %10, %11};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_70_PTX_6_4_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_col_col_f16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m8n8k4_col_col_f16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4])
+#ifndef PTXMMA_SM_70_PTX_6_4_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.col.col.f16.f16.f16.f16 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, {%8, %9, %10, %11};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
-
 #else
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_row_row_f32_f16_f16_f16, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_row_row_f32_f16_f16_f32, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_f32_f16_f16_f16, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_f32_f16_f16_f32, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_col_row_f32_f16_f16_f16, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_col_row_f32_f16_f16_f32, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_col_col_f32_f16_f16_f16, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_col_col_f32_f16_f16_f32, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_row_row_f16_f16_f16_f16, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_f16_f16_f16_f16, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_col_row_f16_f16_f16_f16, 4, class...)
-PTXMMA_SM_70_PTX_6_4_ABSENT(mma_m8n8k4_col_col_f16_f16_f16_f16, 4, class...)
+PTXMMA_SM_70_PTX_6_4_ABSENT
 #endif
 
 // PTX ISA 6.5, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k8_f16_f16_f16_f16(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2]) {
+PTXMMA_FUNCTION mma_m16n8k8_f16_f16_f16_f16(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2])
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3}, {%4}, {%5, %6};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k8_f32_f16_f16_f32(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k8_f32_f16_f16_f32(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4])
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
-
 #else
-PTXMMA_SM_75_PTX_6_5_ABSENT(mma_m16n8k8_f16_f16_f16_f16, 4, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(mma_m16n8k8_f32_f16_f16_f32, 4, class...)
+PTXMMA_SM_75_PTX_6_5_ABSENT
 #endif
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k16_f16_f16_f16_f16(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2]) {
+PTXMMA_FUNCTION mma_m16n8k16_f16_f16_f16_f16(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %9};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k16_f32_f16_f16_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k16_f32_f16_f16_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
       "f"(c[2]), "f"(c[3]));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m16n8k16_f16_f16_f16_f16, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m16n8k16_f32_f16_f16_f32, 4, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 template <>
-struct mma<shape<8, 8, 4>, f32, f16, f16, f16, row, row> : detail::front {
+struct mma<shape<8, 8, 4>, f32, f16, f16, f16, row, row> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_row_row_f32_f16_f16_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f32, f16, f16, f32, row, row> : detail::front {
+struct mma<shape<8, 8, 4>, f32, f16, f16, f32, row, row> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_row_row_f32_f16_f16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f32, f16, f16, f16> : detail::front {
+struct mma<shape<8, 8, 4>, f32, f16, f16, f16> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_f32_f16_f16_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f32, f16, f16, f32> : detail::front {
+struct mma<shape<8, 8, 4>, f32, f16, f16, f32> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_f32_f16_f16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f32, f16, f16, f16, col, row> : detail::front {
+struct mma<shape<8, 8, 4>, f32, f16, f16, f16, col, row> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_col_row_f32_f16_f16_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f32, f16, f16, f32, col, row> : detail::front {
+struct mma<shape<8, 8, 4>, f32, f16, f16, f32, col, row> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_col_row_f32_f16_f16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f32, f16, f16, f16, col, col> : detail::front {
+struct mma<shape<8, 8, 4>, f32, f16, f16, f16, col, col> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_col_col_f32_f16_f16_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f32, f16, f16, f32, col, col> : detail::front {
+struct mma<shape<8, 8, 4>, f32, f16, f16, f32, col, col> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f32, float, 8, 8, layout::mma_m8n8k4_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_col_col_f32_f16_f16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f16, f16, f16, f16, row, row> : detail::front {
+struct mma<shape<8, 8, 4>, f16, f16, f16, f16, row, row> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_row_row_f16_f16_f16_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f16, f16, f16, f16> : detail::front {
+struct mma<shape<8, 8, 4>, f16, f16, f16, f16> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_row_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_f16_f16_f16_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f16, f16, f16, f16, col, row> : detail::front {
+struct mma<shape<8, 8, 4>, f16, f16, f16, f16, col, row> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_row_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_col_row_f16_f16_f16_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<8, 8, 4>, f16, f16, f16, f16, col, col> : detail::front {
+struct mma<shape<8, 8, 4>, f16, f16, f16, f16, col, col> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_a_col_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m8n8k4_b_col_b16>;
   using c = fragment<f16, uint32_t, 4, 8, layout::mma_m8n8k4_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(uint32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const uint32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_col_col_f16_f16_f16_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 8>, f16, f16, f16, f16> : detail::front {
+struct mma<shape<16, 8, 8>, f16, f16, f16, f16> {
   static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k8_cd_b16>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k8_a_b16>;
   using b = fragment<f16, uint32_t, 1, 2, layout::mma_m16n8k8_b_b16>;
   using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k8_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[2], const uint32_t (&b)[1], const uint32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k8_f16_f16_f16_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f16, f16, f16, f16> : detail::front {
+struct mma<shape<16, 8, 16>, f16, f16, f16, f16> {
   static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
   using a = fragment<f16, uint32_t, 4, 8, layout::mma_m16n8k16_a_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_b_b16>;
   using c = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_cd_b16>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2], const uint32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k16_f16_f16_f16_f16(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 8>, f32, f16, f16, f32> : detail::front {
+struct mma<shape<16, 8, 8>, f32, f16, f16, f32> {
   static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k8_cd_b32>;
   using a = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k8_a_b16>;
   using b = fragment<f16, uint32_t, 1, 2, layout::mma_m16n8k8_b_b16>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k8_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4]) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const float (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k8_f32_f16_f16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f32, f16, f16, f32> : detail::front {
+struct mma<shape<16, 8, 16>, f32, f16, f16, f32> {
   static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
   using a = fragment<f16, uint32_t, 4, 8, layout::mma_m16n8k16_a_b16>;
   using b = fragment<f16, uint32_t, 2, 4, layout::mma_m16n8k16_b_b16>;
   using c = fragment<f32, float, 4, 4, layout::mma_m16n8k16_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k16_f32_f16_f16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -14,351 +14,375 @@
 namespace ptxmma {
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64_rn(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64_rn(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rn {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64_rz(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64_rz(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64_rm(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64_rm(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rm {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64_rp(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64_rp(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rp {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m8n8k4_f64_f64_f64_f64_rn, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m8n8k4_f64_f64_f64_f64_rz, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m8n8k4_f64_f64_f64_f64_rm, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m8n8k4_f64_f64_f64_f64_rp, 4, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 // PTX ISA 7.8, sm_90 or newer
-#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k4_f64_f64_f64_f64_rn(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k4_f64_f64_f64_f64_rn(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : "d"(a[0]), "d"(a[1]), "d"(b[0]), "d"(c[0]), "d"(c[1]), "d"(c[2]), "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64_rn(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64_rn(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]), "d"(c[0]), "d"(c[1]),
       "d"(c[2]), "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k16_f64_f64_f64_f64_rn(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k16_f64_f64_f64_f64_rn(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : PTXMMA_REGISTERS_8("d", a), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]), "d"(c[0]), "d"(c[1]), "d"(c[2]),
       "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k4_f64_f64_f64_f64_rz(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k4_f64_f64_f64_f64_rz(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rz {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : "d"(a[0]), "d"(a[1]), "d"(b[0]), "d"(c[0]), "d"(c[1]), "d"(c[2]), "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64_rz(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64_rz(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rz {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]), "d"(c[0]), "d"(c[1]),
       "d"(c[2]), "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k16_f64_f64_f64_f64_rz(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k16_f64_f64_f64_f64_rz(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rz {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : PTXMMA_REGISTERS_8("d", a), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]), "d"(c[0]), "d"(c[1]), "d"(c[2]),
       "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k4_f64_f64_f64_f64_rm(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k4_f64_f64_f64_f64_rm(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rm {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : "d"(a[0]), "d"(a[1]), "d"(b[0]), "d"(c[0]), "d"(c[1]), "d"(c[2]), "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64_rm(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64_rm(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rm {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]), "d"(c[0]), "d"(c[1]),
       "d"(c[2]), "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k16_f64_f64_f64_f64_rm(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k16_f64_f64_f64_f64_rm(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rm {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : PTXMMA_REGISTERS_8("d", a), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]), "d"(c[0]), "d"(c[1]), "d"(c[2]),
       "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k4_f64_f64_f64_f64_rp(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k4_f64_f64_f64_f64_rp(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rp {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : "d"(a[0]), "d"(a[1]), "d"(b[0]), "d"(c[0]), "d"(c[1]), "d"(c[2]), "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64_rp(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64_rp(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rp {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]), "d"(c[0]), "d"(c[1]),
       "d"(c[2]), "d"(c[3]));
 }
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k16_f64_f64_f64_f64_rp(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k16_f64_f64_f64_f64_rp(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rp {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19};"
     : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
     : PTXMMA_REGISTERS_8("d", a), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]), "d"(c[0]), "d"(c[1]), "d"(c[2]),
       "d"(c[3]));
 }
-
 #else
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k4_f64_f64_f64_f64_rn, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k8_f64_f64_f64_f64_rn, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k16_f64_f64_f64_f64_rn, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k4_f64_f64_f64_f64_rz, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k8_f64_f64_f64_f64_rz, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k16_f64_f64_f64_f64_rz, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k4_f64_f64_f64_f64_rm, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k8_f64_f64_f64_f64_rm, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k16_f64_f64_f64_f64_rm, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k4_f64_f64_f64_f64_rp, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k8_f64_f64_f64_f64_rp, 4, class...)
-PTXMMA_SM_90_PTX_7_8_ABSENT(mma_m16n8k16_f64_f64_f64_f64_rp, 4, class...)
+PTXMMA_SM_90_PTX_7_8_ABSENT
 #endif
 
 template <>
-struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> : detail::front {
+struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
   using a = fragment<f64, double, 1, 1, layout::mma_m8n8k4_a_b64>;
   using b = fragment<f64, double, 1, 1, layout::mma_m8n8k4_b_b64>;
   using c = fragment<f64, double, 2, 2, layout::mma_m8n8k4_cd_b64>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rn(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> : detail::front {
+struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
   static constexpr int m = 16, n = 8, k = 4;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
   using a = fragment<f64, double, 2, 2, layout::mma_m16n8k4_a_b64>;
   using b = fragment<f64, double, 1, 1, layout::mma_m16n8k4_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k4_cd_b64>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rn(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> : detail::front {
+struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
   static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
   using a = fragment<f64, double, 4, 4, layout::mma_m16n8k8_a_b64>;
   using b = fragment<f64, double, 2, 2, layout::mma_m16n8k8_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k8_cd_b64>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rn(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> : detail::front {
+struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
   static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
   using a = fragment<f64, double, 8, 8, layout::mma_m16n8k16_a_b64>;
   using b = fragment<f64, double, 4, 4, layout::mma_m16n8k16_b_b64>;
   using c = fragment<f64, double, 4, 4, layout::mma_m16n8k16_cd_b64>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rn(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rz> : mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rz(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rz> : mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rz(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rz> : mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rz(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rz> : mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rz(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rm> : mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rm(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rm> : mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rm(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rm> : mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rm(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rm> : mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rm(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rp> : mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rp(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rp> : mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rp(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rp> : mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rp(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rp> : mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) {
+  static PTXMMA_FUNCTION call(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rp(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

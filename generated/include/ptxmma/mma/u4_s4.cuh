@@ -13,149 +13,153 @@
 namespace ptxmma {
 
 // PTX ISA 6.5, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k32_s32_u4_s4_s32(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+PTXMMA_FUNCTION mma_m8n8k32_s32_u4_s4_s32(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k32.row.col.s32.u4.s4.s32 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
 }
+#else
+PTXMMA_SM_75_PTX_6_5_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m8n8k32_satfinite_s32_u4_s4_s32(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+PTXMMA_FUNCTION mma_m8n8k32_satfinite_s32_u4_s4_s32(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
+#ifndef PTXMMA_SM_75_PTX_6_5_ABSENT
+{
   asm volatile("mma.sync.aligned.m8n8k32.row.col.satfinite.s32.u4.s4.s32 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
 }
-
 #else
-PTXMMA_SM_75_PTX_6_5_ABSENT(mma_m8n8k32_s32_u4_s4_s32, 4, class...)
-PTXMMA_SM_75_PTX_6_5_ABSENT(mma_m8n8k32_satfinite_s32_u4_s4_s32, 4, class...)
+PTXMMA_SM_75_PTX_6_5_ABSENT
 #endif
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k32_s32_u4_s4_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k32_s32_u4_s4_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u4.s4.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k64_s32_u4_s4_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k64_s32_u4_s4_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k64.row.col.s32.u4.s4.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]),
       "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k32_satfinite_s32_u4_s4_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k32_satfinite_s32_u4_s4_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u4.s4.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION mma_m16n8k64_satfinite_s32_u4_s4_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) {
+PTXMMA_FUNCTION mma_m16n8k64_satfinite_s32_u4_s4_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("mma.sync.aligned.m16n8k64.row.col.satfinite.s32.u4.s4.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]),
       "r"(c[2]), "r"(c[3]));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m16n8k32_s32_u4_s4_s32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m16n8k64_s32_u4_s4_s32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m16n8k32_satfinite_s32_u4_s4_s32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(mma_m16n8k64_satfinite_s32_u4_s4_s32, 4, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 template <>
-struct mma<shape<8, 8, 32>, s32, u4, s4, s32> : detail::front {
+struct mma<shape<8, 8, 32>, s32, u4, s4, s32> {
   static constexpr int m = 8, n = 8, k = 32;
   using d = fragment<s32, int32_t, 2, 2, layout::mma_m8n8k32_cd_b32>;
   using a = fragment<u4, uint32_t, 1, 8, layout::mma_m8n8k32_a_b4>;
   using b = fragment<s4, uint32_t, 1, 8, layout::mma_m8n8k32_b_b4>;
   using c = fragment<s32, int32_t, 2, 2, layout::mma_m8n8k32_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k32_s32_u4_s4_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 32>, s32, u4, s4, s32> : detail::front {
+struct mma<shape<16, 8, 32>, s32, u4, s4, s32> {
   static constexpr int m = 16, n = 8, k = 32;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k32_cd_b32>;
   using a = fragment<u4, uint32_t, 2, 16, layout::mma_m16n8k32_a_b4>;
   using b = fragment<s4, uint32_t, 1, 8, layout::mma_m16n8k32_b_b4>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k32_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k32_s32_u4_s4_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct mma<shape<16, 8, 64>, s32, u4, s4, s32> : detail::front {
+struct mma<shape<16, 8, 64>, s32, u4, s4, s32> {
   static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k64_cd_b32>;
   using a = fragment<u4, uint32_t, 4, 32, layout::mma_m16n8k64_a_b4>;
   using b = fragment<s4, uint32_t, 2, 16, layout::mma_m16n8k64_b_b4>;
   using c = fragment<s32, int32_t, 4, 4, layout::mma_m16n8k64_cd_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k64_s32_u4_s4_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<8, 8, 32>, s32, u4, s4, s32, satfinite> : mma<shape<8, 8, 32>, s32, u4, s4, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::mma_m8n8k32_satfinite_s32_u4_s4_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 32>, s32, u4, s4, s32, satfinite> : mma<shape<16, 8, 32>, s32, u4, s4, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[1], const int32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k32_satfinite_s32_u4_s4_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct mma<shape<16, 8, 64>, s32, u4, s4, s32, satfinite> : mma<shape<16, 8, 64>, s32, u4, s4, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int32_t (&c)[4]) PTXMMA_BODY(
     ::ptxmma::mma_m16n8k64_satfinite_s32_u4_s4_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

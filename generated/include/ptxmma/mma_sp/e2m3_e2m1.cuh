@@ -22,31 +22,42 @@
 namespace ptxmma {
 
 // PTX ISA 8.7, sm_120f
-#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f16_e2m3_e2m1_f16(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f16_e2m3_e2m1_f16(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e)
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
   PTXMMA_ONE_OF(f, 0);
   asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f16.e2m3.e2m1.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7, %8, %9}, {%10, %11}, %12, %13;"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       "r"(c[0]), "r"(c[1]), "r"(e), "n"(f));
 }
+#else
+PTXMMA_SM_120F_PTX_8_7_ABSENT
+#endif
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f32_e2m3_e2m1_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f32_e2m3_e2m1_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
   PTXMMA_ONE_OF(f, 0);
   asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e2m3.e2m1.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17;"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "r"(e), "n"(f));
 }
+#else
+PTXMMA_SM_120F_PTX_8_7_ABSENT
+#endif
 
 // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
-template <int f, int byte_id_a, int thread_id_a, int byte_id_b, int thread_id_b>
-PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m3_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t scale_a_data, uint32_t scale_b_data) {
+template <int f, int byte_id_a, int thread_id_a, int byte_id_b, int thread_id_b, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m3_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t scale_a_data, uint32_t scale_b_data)
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
   PTXMMA_ONE_OF(f, 0);
   PTXMMA_FROM_TO(byte_id_a, 0, 3);
   PTXMMA_ONE_OF(thread_id_a, 0, 1);
@@ -58,10 +69,15 @@ PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_
       "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "r"(e), "n"(f), "r"(scale_a_data), "n"(byte_id_a),
       "n"(thread_id_a), "r"(scale_b_data), "n"(byte_id_b), "n"(thread_id_b));
 }
+#else
+PTXMMA_SM_120F_PTX_8_7_ABSENT
+#endif
 
 // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
-template <int f>
-PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m3_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m3_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
   PTXMMA_ONE_OF(f, 0);
   asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e2m3.e2m1.f32.ue8m0 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17, %18, {%19, %20}, %21, {%22, %23};"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
@@ -69,16 +85,12 @@ PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_
       "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "r"(e), "n"(f), "r"(scale_a_data), "h"(byte_id_a),
       "h"(thread_id_a), "r"(scale_b_data), "h"(byte_id_b), "h"(thread_id_b));
 }
-
 #else
-PTXMMA_SM_120F_PTX_8_7_ABSENT(mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f16_e2m3_e2m1_f16, 5, int...)
-PTXMMA_SM_120F_PTX_8_7_ABSENT(mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f32_e2m3_e2m1_f32, 5, int...)
-PTXMMA_SM_120F_PTX_8_7_ABSENT(mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m3_e2m1_f32_ue8m0, 7, int...)
-PTXMMA_SM_120F_PTX_8_7_ABSENT(mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m3_e2m1_f32_ue8m0, 11, int...)
+PTXMMA_SM_120F_PTX_8_7_ABSENT
 #endif
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e2m3, e2m1, f16, kind_f8f6f4> : detail::front {
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e2m3, e2m1, f16, kind_f8f6f4> {
   static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
   using a = fragment<e2m3, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
@@ -86,19 +98,17 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f16, e2m3, e2m1, f16, kind_f8f6
   using c = fragment<f16, uint32_t, 2, 4, layout::mma_sp_m16n8k64_cd_b16>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[4], const uint32_t (&c)[2], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f16_e2m3_e2m1_f16<0>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m3, e2m1, f32, kind_f8f6f4> : detail::front {
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m3, e2m1, f32, kind_f8f6f4> {
   static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<e2m3, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
@@ -106,19 +116,17 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m3, e2m1, f32, kind_f8f6
   using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_f8f6f4_f32_e2m3_e2m1_f32<0>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
-struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m3, e2m1, f32, ue8m0, kind_mxf8f6f4, scale_vec_1x> : detail::front {
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m3, e2m1, f32, ue8m0, kind_mxf8f6f4, scale_vec_1x> {
   static constexpr int m = 16, n = 8, k = 64, blocks = 1;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<e2m3, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
@@ -128,15 +136,13 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e2m3, e2m1, f32, ue8m0, ki
   using scale_a_data = word<uint32_t, layout::mma_sp_m16n8k64_scale_a_scale_vec_1x>;
   using scale_b_data = word<uint32_t, layout::mma_sp_m16n8k64_scale_b_scale_vec_1x>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e2m3_e2m1_f32_ue8m0<0>(d, a, b, c, e, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

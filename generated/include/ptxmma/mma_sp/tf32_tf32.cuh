@@ -16,63 +16,71 @@
 namespace ptxmma {
 
 // PTX ISA 7.1, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_m16n8k8_f32_tf32_tf32_f32(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_m16n8k8_f32_tf32_tf32_f32(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
+{
   PTXMMA_FROM_TO(f, 0, 3);
   asm volatile("mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, {%8, %9, %10, %11}, %12, %13;"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]),
       "r"(e), "n"(f));
 }
+#else
+PTXMMA_SM_80_PTX_7_1_ABSENT
+#endif
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_m16n8k16_f32_tf32_tf32_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_m16n8k16_f32_tf32_tf32_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
+{
   PTXMMA_ONE_OF(f, 0, 1);
   asm volatile("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17;"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "r"(e), "n"(f));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_1_ABSENT(mma_sp_m16n8k8_f32_tf32_tf32_f32, 5, int...)
-PTXMMA_SM_80_PTX_7_1_ABSENT(mma_sp_m16n8k16_f32_tf32_tf32_f32, 5, int...)
+PTXMMA_SM_80_PTX_7_1_ABSENT
 #endif
 
 // PTX ISA 8.5, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_8_5_ABSENT
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k8_f32_tf32_tf32_f32(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k8_f32_tf32_tf32_f32(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_8_5_ABSENT
+{
   PTXMMA_FROM_TO(f, 0, 3);
   asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, {%8, %9, %10, %11}, %12, %13;"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]),
       "r"(e), "n"(f));
 }
+#else
+PTXMMA_SM_80_PTX_8_5_ABSENT
+#endif
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k16_f32_tf32_tf32_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k16_f32_tf32_tf32_f32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_8_5_ABSENT
+{
   PTXMMA_ONE_OF(f, 0, 1);
   asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17;"
     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "r"(e), "n"(f));
 }
-
 #else
-PTXMMA_SM_80_PTX_8_5_ABSENT(mma_sp_ordered_metadata_m16n8k8_f32_tf32_tf32_f32, 5, int...)
-PTXMMA_SM_80_PTX_8_5_ABSENT(mma_sp_ordered_metadata_m16n8k16_f32_tf32_tf32_f32, 5, int...)
+PTXMMA_SM_80_PTX_8_5_ABSENT
 #endif
 
 template <>
-struct mma_sp<shape<16, 8, 8>, f32, tf32, tf32, f32> : detail::front {
+struct mma_sp<shape<16, 8, 8>, f32, tf32, tf32, f32> {
   static constexpr int m = 16, n = 8, k = 8;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k8_cd_b32>;
   using a = fragment<tf32, uint32_t, 2, 2, layout::mma_sp_m16n8k8_a_b32>;
@@ -80,9 +88,8 @@ struct mma_sp<shape<16, 8, 8>, f32, tf32, tf32, f32> : detail::front {
   using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k8_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k8_metadata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k8_f32_tf32_tf32_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k8_f32_tf32_tf32_f32<1>(d, a, b, c, e);
@@ -90,12 +97,11 @@ struct mma_sp<shape<16, 8, 8>, f32, tf32, tf32, f32> : detail::front {
       case 3: return ::ptxmma::mma_sp_m16n8k8_f32_tf32_tf32_f32<3>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
-struct mma_sp<shape<16, 8, 16>, f32, tf32, tf32, f32> : detail::front {
+struct mma_sp<shape<16, 8, 16>, f32, tf32, tf32, f32> {
   static constexpr int m = 16, n = 8, k = 16;
   using d = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k16_cd_b32>;
   using a = fragment<tf32, uint32_t, 4, 4, layout::mma_sp_m16n8k16_a_b32>;
@@ -103,23 +109,20 @@ struct mma_sp<shape<16, 8, 16>, f32, tf32, tf32, f32> : detail::front {
   using c = fragment<f32, float, 4, 4, layout::mma_sp_m16n8k16_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k16_metadata_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k16_f32_tf32_tf32_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k16_f32_tf32_tf32_f32<1>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 8>, f32, tf32, tf32, f32> : mma_sp<shape<16, 8, 8>, f32, tf32, tf32, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const float (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k8_f32_tf32_tf32_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k8_f32_tf32_tf32_f32<1>(d, a, b, c, e);
@@ -127,22 +130,19 @@ struct mma_sp_ordered_metadata<shape<16, 8, 8>, f32, tf32, tf32, f32> : mma_sp<s
       case 3: return ::ptxmma::mma_sp_ordered_metadata_m16n8k8_f32_tf32_tf32_f32<3>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 16>, f32, tf32, tf32, f32> : mma_sp<shape<16, 8, 16>, f32, tf32, tf32, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f32_tf32_tf32_f32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k16_f32_tf32_tf32_f32<1>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

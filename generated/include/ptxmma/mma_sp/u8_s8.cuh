@@ -16,107 +16,131 @@
 namespace ptxmma {
 
 // PTX ISA 7.1, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_m16n8k32_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_m16n8k32_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
+{
   PTXMMA_ONE_OF(f, 0, 1);
   asm volatile("mma.sp.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, {%8, %9, %10, %11}, %12, %13;"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]),
       "r"(e), "n"(f));
 }
+#else
+PTXMMA_SM_80_PTX_7_1_ABSENT
+#endif
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_m16n8k64_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_m16n8k64_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
+{
   PTXMMA_ONE_OF(f, 0);
   asm volatile("mma.sp.sync.aligned.m16n8k64.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17;"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(e), "n"(f));
 }
+#else
+PTXMMA_SM_80_PTX_7_1_ABSENT
+#endif
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_m16n8k32_satfinite_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_m16n8k32_satfinite_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
+{
   PTXMMA_ONE_OF(f, 0, 1);
   asm volatile("mma.sp.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, {%8, %9, %10, %11}, %12, %13;"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]),
       "r"(e), "n"(f));
 }
+#else
+PTXMMA_SM_80_PTX_7_1_ABSENT
+#endif
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_m16n8k64_satfinite_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_m16n8k64_satfinite_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
+{
   PTXMMA_ONE_OF(f, 0);
   asm volatile("mma.sp.sync.aligned.m16n8k64.row.col.satfinite.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17;"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(e), "n"(f));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_1_ABSENT(mma_sp_m16n8k32_s32_u8_s8_s32, 5, int...)
-PTXMMA_SM_80_PTX_7_1_ABSENT(mma_sp_m16n8k64_s32_u8_s8_s32, 5, int...)
-PTXMMA_SM_80_PTX_7_1_ABSENT(mma_sp_m16n8k32_satfinite_s32_u8_s8_s32, 5, int...)
-PTXMMA_SM_80_PTX_7_1_ABSENT(mma_sp_m16n8k64_satfinite_s32_u8_s8_s32, 5, int...)
+PTXMMA_SM_80_PTX_7_1_ABSENT
 #endif
 
 // PTX ISA 8.5, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_8_5_ABSENT
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k32_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k32_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_8_5_ABSENT
+{
   PTXMMA_ONE_OF(f, 0, 1);
   asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, {%8, %9, %10, %11}, %12, %13;"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]),
       "r"(e), "n"(f));
 }
+#else
+PTXMMA_SM_80_PTX_8_5_ABSENT
+#endif
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_8_5_ABSENT
+{
   PTXMMA_ONE_OF(f, 0);
   asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17;"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(e), "n"(f));
 }
+#else
+PTXMMA_SM_80_PTX_8_5_ABSENT
+#endif
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k32_satfinite_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k32_satfinite_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_8_5_ABSENT
+{
   PTXMMA_ONE_OF(f, 0, 1);
   asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, {%8, %9, %10, %11}, %12, %13;"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]),
       "r"(e), "n"(f));
 }
+#else
+PTXMMA_SM_80_PTX_8_5_ABSENT
+#endif
 
 // d, a, b, c, e, f
-template <int f>
-PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_satfinite_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e) {
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_satfinite_s32_u8_s8_s32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e)
+#ifndef PTXMMA_SM_80_PTX_8_5_ABSENT
+{
   PTXMMA_ONE_OF(f, 0);
   asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.satfinite.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17;"
     : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(e), "n"(f));
 }
-
 #else
-PTXMMA_SM_80_PTX_8_5_ABSENT(mma_sp_ordered_metadata_m16n8k32_s32_u8_s8_s32, 5, int...)
-PTXMMA_SM_80_PTX_8_5_ABSENT(mma_sp_ordered_metadata_m16n8k64_s32_u8_s8_s32, 5, int...)
-PTXMMA_SM_80_PTX_8_5_ABSENT(mma_sp_ordered_metadata_m16n8k32_satfinite_s32_u8_s8_s32, 5, int...)
-PTXMMA_SM_80_PTX_8_5_ABSENT(mma_sp_ordered_metadata_m16n8k64_satfinite_s32_u8_s8_s32, 5, int...)
+PTXMMA_SM_80_PTX_8_5_ABSENT
 #endif
 
 template <>
-struct mma_sp<shape<16, 8, 32>, s32, u8, s8, s32> : detail::front {
+struct mma_sp<shape<16, 8, 32>, s32, u8, s8, s32> {
   static constexpr int m = 16, n = 8, k = 32;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
   using a = fragment<u8, uint32_t, 2, 8, layout::mma_sp_m16n8k32_a_b8>;
@@ -124,20 +148,18 @@ struct mma_sp<shape<16, 8, 32>, s32, u8, s8, s32> : detail::front {
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k32_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k32_metadata_b8>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k32_s32_u8_s8_s32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k32_s32_u8_s8_s32<1>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
-struct mma_sp<shape<16, 8, 64>, s32, u8, s8, s32> : detail::front {
+struct mma_sp<shape<16, 8, 64>, s32, u8, s8, s32> {
   static constexpr int m = 16, n = 8, k = 64;
   using d = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using a = fragment<u8, uint32_t, 4, 16, layout::mma_sp_m16n8k64_a_b8>;
@@ -145,96 +167,82 @@ struct mma_sp<shape<16, 8, 64>, s32, u8, s8, s32> : detail::front {
   using c = fragment<s32, int32_t, 4, 4, layout::mma_sp_m16n8k64_cd_b32>;
   using e = word<uint32_t, layout::mma_sp_m16n8k64_metadata_b8>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k64_s32_u8_s8_s32<0>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
 struct mma_sp<shape<16, 8, 32>, s32, u8, s8, s32, satfinite> : mma_sp<shape<16, 8, 32>, s32, u8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k32_satfinite_s32_u8_s8_s32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_m16n8k32_satfinite_s32_u8_s8_s32<1>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
 struct mma_sp<shape<16, 8, 64>, s32, u8, s8, s32, satfinite> : mma_sp<shape<16, 8, 64>, s32, u8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_m16n8k64_satfinite_s32_u8_s8_s32<0>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, u8, s8, s32> : mma_sp<shape<16, 8, 32>, s32, u8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_s32_u8_s8_s32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_s32_u8_s8_s32<1>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, u8, s8, s32> : mma_sp<shape<16, 8, 64>, s32, u8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_s32_u8_s8_s32<0>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 32>, s32, u8, s8, s32, satfinite> : mma_sp<shape<16, 8, 32>, s32, u8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_satfinite_s32_u8_s8_s32<0>(d, a, b, c, e);
       case 1: return ::ptxmma::mma_sp_ordered_metadata_m16n8k32_satfinite_s32_u8_s8_s32<1>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 template <>
 struct mma_sp_ordered_metadata<shape<16, 8, 64>, s32, u8, s8, s32, satfinite> : mma_sp<shape<16, 8, 64>, s32, u8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const int32_t (&c)[4], uint32_t e, uint32_t f) PTXMMA_BODY(
     switch (f) {
       case 0: return ::ptxmma::mma_sp_ordered_metadata_m16n8k64_satfinite_s32_u8_s8_s32<0>(d, a, b, c, e);
       default: __trap();
     }
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

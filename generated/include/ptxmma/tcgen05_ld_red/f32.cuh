@@ -20,1198 +20,1641 @@
 namespace ptxmma {
 
 // PTX ISA 8.8, sm_101f or sm_103f
-#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_min_f32(float (&r)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_min_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x2.min.f32 {%0, %1}, %2, [%3];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_min_f32(float (&r)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_min_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x4.min.f32 {%0, %1, %2, %3}, %4, [%5];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_min_f32(float (&r)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_min_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x8.min.f32 {" PTXMMA_PLACES_8 "}, %8, [%9];"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_min_f32(float (&r)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_min_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x16.min.f32 {" PTXMMA_PLACES_16 "}, %16, [%17];"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_min_f32(float (&r)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_min_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x32.min.f32 {" PTXMMA_PLACES_32 "}, %32, [%33];"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_min_f32(float (&r)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_min_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x64.min.f32 {" PTXMMA_PLACES_64 "}, %64, [%65];"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_min_f32(float (&r)[128], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_min_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x128.min.f32 {" PTXMMA_PLACES_128 "}, %128, [%129];"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_min_nan_f32(float (&r)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_min_nan_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x2.min.NaN.f32 {%0, %1}, %2, [%3];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_min_nan_f32(float (&r)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_min_nan_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x4.min.NaN.f32 {%0, %1, %2, %3}, %4, [%5];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_min_nan_f32(float (&r)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_min_nan_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x8.min.NaN.f32 {" PTXMMA_PLACES_8 "}, %8, [%9];"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_min_nan_f32(float (&r)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_min_nan_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x16.min.NaN.f32 {" PTXMMA_PLACES_16 "}, %16, [%17];"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_min_nan_f32(float (&r)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_min_nan_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x32.min.NaN.f32 {" PTXMMA_PLACES_32 "}, %32, [%33];"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_min_nan_f32(float (&r)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_min_nan_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x64.min.NaN.f32 {" PTXMMA_PLACES_64 "}, %64, [%65];"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_min_nan_f32(float (&r)[128], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_min_nan_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x128.min.NaN.f32 {" PTXMMA_PLACES_128 "}, %128, [%129];"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_min_abs_f32(float (&r)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_min_abs_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x2.min.abs.f32 {%0, %1}, %2, [%3];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_min_abs_f32(float (&r)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_min_abs_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x4.min.abs.f32 {%0, %1, %2, %3}, %4, [%5];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_min_abs_f32(float (&r)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_min_abs_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x8.min.abs.f32 {" PTXMMA_PLACES_8 "}, %8, [%9];"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_min_abs_f32(float (&r)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_min_abs_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x16.min.abs.f32 {" PTXMMA_PLACES_16 "}, %16, [%17];"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_min_abs_f32(float (&r)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_min_abs_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x32.min.abs.f32 {" PTXMMA_PLACES_32 "}, %32, [%33];"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_min_abs_f32(float (&r)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_min_abs_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x64.min.abs.f32 {" PTXMMA_PLACES_64 "}, %64, [%65];"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_min_abs_f32(float (&r)[128], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_min_abs_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x128.min.abs.f32 {" PTXMMA_PLACES_128 "}, %128, [%129];"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_min_abs_nan_f32(float (&r)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_min_abs_nan_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x2.min.abs.NaN.f32 {%0, %1}, %2, [%3];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_min_abs_nan_f32(float (&r)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_min_abs_nan_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x4.min.abs.NaN.f32 {%0, %1, %2, %3}, %4, [%5];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_min_abs_nan_f32(float (&r)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_min_abs_nan_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x8.min.abs.NaN.f32 {" PTXMMA_PLACES_8 "}, %8, [%9];"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_min_abs_nan_f32(float (&r)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_min_abs_nan_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x16.min.abs.NaN.f32 {" PTXMMA_PLACES_16 "}, %16, [%17];"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_min_abs_nan_f32(float (&r)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_min_abs_nan_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x32.min.abs.NaN.f32 {" PTXMMA_PLACES_32 "}, %32, [%33];"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_min_abs_nan_f32(float (&r)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_min_abs_nan_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x64.min.abs.NaN.f32 {" PTXMMA_PLACES_64 "}, %64, [%65];"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_min_abs_nan_f32(float (&r)[128], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_min_abs_nan_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x128.min.abs.NaN.f32 {" PTXMMA_PLACES_128 "}, %128, [%129];"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_max_f32(float (&r)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_max_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x2.max.f32 {%0, %1}, %2, [%3];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_max_f32(float (&r)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_max_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x4.max.f32 {%0, %1, %2, %3}, %4, [%5];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_max_f32(float (&r)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_max_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x8.max.f32 {" PTXMMA_PLACES_8 "}, %8, [%9];"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_max_f32(float (&r)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_max_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x16.max.f32 {" PTXMMA_PLACES_16 "}, %16, [%17];"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_max_f32(float (&r)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_max_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x32.max.f32 {" PTXMMA_PLACES_32 "}, %32, [%33];"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_max_f32(float (&r)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_max_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x64.max.f32 {" PTXMMA_PLACES_64 "}, %64, [%65];"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_max_f32(float (&r)[128], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_max_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x128.max.f32 {" PTXMMA_PLACES_128 "}, %128, [%129];"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_max_nan_f32(float (&r)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_max_nan_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x2.max.NaN.f32 {%0, %1}, %2, [%3];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_max_nan_f32(float (&r)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_max_nan_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x4.max.NaN.f32 {%0, %1, %2, %3}, %4, [%5];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_max_nan_f32(float (&r)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_max_nan_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x8.max.NaN.f32 {" PTXMMA_PLACES_8 "}, %8, [%9];"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_max_nan_f32(float (&r)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_max_nan_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x16.max.NaN.f32 {" PTXMMA_PLACES_16 "}, %16, [%17];"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_max_nan_f32(float (&r)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_max_nan_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x32.max.NaN.f32 {" PTXMMA_PLACES_32 "}, %32, [%33];"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_max_nan_f32(float (&r)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_max_nan_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x64.max.NaN.f32 {" PTXMMA_PLACES_64 "}, %64, [%65];"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_max_nan_f32(float (&r)[128], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_max_nan_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x128.max.NaN.f32 {" PTXMMA_PLACES_128 "}, %128, [%129];"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_max_abs_f32(float (&r)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_max_abs_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x2.max.abs.f32 {%0, %1}, %2, [%3];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_max_abs_f32(float (&r)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_max_abs_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x4.max.abs.f32 {%0, %1, %2, %3}, %4, [%5];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_max_abs_f32(float (&r)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_max_abs_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x8.max.abs.f32 {" PTXMMA_PLACES_8 "}, %8, [%9];"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_max_abs_f32(float (&r)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_max_abs_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x16.max.abs.f32 {" PTXMMA_PLACES_16 "}, %16, [%17];"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_max_abs_f32(float (&r)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_max_abs_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x32.max.abs.f32 {" PTXMMA_PLACES_32 "}, %32, [%33];"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_max_abs_f32(float (&r)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_max_abs_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x64.max.abs.f32 {" PTXMMA_PLACES_64 "}, %64, [%65];"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_max_abs_f32(float (&r)[128], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_max_abs_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x128.max.abs.f32 {" PTXMMA_PLACES_128 "}, %128, [%129];"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_max_abs_nan_f32(float (&r)[2], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_max_abs_nan_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x2.max.abs.NaN.f32 {%0, %1}, %2, [%3];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_max_abs_nan_f32(float (&r)[4], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_max_abs_nan_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x4.max.abs.NaN.f32 {%0, %1, %2, %3}, %4, [%5];"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_max_abs_nan_f32(float (&r)[8], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_max_abs_nan_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x8.max.abs.NaN.f32 {" PTXMMA_PLACES_8 "}, %8, [%9];"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_max_abs_nan_f32(float (&r)[16], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_max_abs_nan_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x16.max.abs.NaN.f32 {" PTXMMA_PLACES_16 "}, %16, [%17];"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_max_abs_nan_f32(float (&r)[32], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_max_abs_nan_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x32.max.abs.NaN.f32 {" PTXMMA_PLACES_32 "}, %32, [%33];"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_max_abs_nan_f32(float (&r)[64], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_max_abs_nan_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x64.max.abs.NaN.f32 {" PTXMMA_PLACES_64 "}, %64, [%65];"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_max_abs_nan_f32(float (&r)[128], float& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_max_abs_nan_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x128.max.abs.NaN.f32 {" PTXMMA_PLACES_128 "}, %128, [%129];"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_min_f32(float (&r)[2], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_min_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x2.min.f32 {%0, %1}, %2, [%3], %4;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_min_f32(float (&r)[4], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_min_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x4.min.f32 {%0, %1, %2, %3}, %4, [%5], %6;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_min_f32(float (&r)[8], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_min_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x8.min.f32 {" PTXMMA_PLACES_8 "}, %8, [%9], %10;"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_min_f32(float (&r)[16], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_min_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x16.min.f32 {" PTXMMA_PLACES_16 "}, %16, [%17], %18;"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_min_f32(float (&r)[32], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_min_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x32.min.f32 {" PTXMMA_PLACES_32 "}, %32, [%33], %34;"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_min_f32(float (&r)[64], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_min_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x64.min.f32 {" PTXMMA_PLACES_64 "}, %64, [%65], %66;"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_min_f32(float (&r)[128], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_min_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x128.min.f32 {" PTXMMA_PLACES_128 "}, %128, [%129], %130;"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_min_nan_f32(float (&r)[2], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_min_nan_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x2.min.NaN.f32 {%0, %1}, %2, [%3], %4;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_min_nan_f32(float (&r)[4], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_min_nan_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x4.min.NaN.f32 {%0, %1, %2, %3}, %4, [%5], %6;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_min_nan_f32(float (&r)[8], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_min_nan_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x8.min.NaN.f32 {" PTXMMA_PLACES_8 "}, %8, [%9], %10;"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_min_nan_f32(float (&r)[16], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_min_nan_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x16.min.NaN.f32 {" PTXMMA_PLACES_16 "}, %16, [%17], %18;"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_min_nan_f32(float (&r)[32], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_min_nan_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x32.min.NaN.f32 {" PTXMMA_PLACES_32 "}, %32, [%33], %34;"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_min_nan_f32(float (&r)[64], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_min_nan_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x64.min.NaN.f32 {" PTXMMA_PLACES_64 "}, %64, [%65], %66;"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_min_nan_f32(float (&r)[128], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_min_nan_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x128.min.NaN.f32 {" PTXMMA_PLACES_128 "}, %128, [%129], %130;"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_min_abs_f32(float (&r)[2], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_min_abs_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x2.min.abs.f32 {%0, %1}, %2, [%3], %4;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_min_abs_f32(float (&r)[4], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_min_abs_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x4.min.abs.f32 {%0, %1, %2, %3}, %4, [%5], %6;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_min_abs_f32(float (&r)[8], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_min_abs_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x8.min.abs.f32 {" PTXMMA_PLACES_8 "}, %8, [%9], %10;"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_min_abs_f32(float (&r)[16], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_min_abs_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x16.min.abs.f32 {" PTXMMA_PLACES_16 "}, %16, [%17], %18;"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_min_abs_f32(float (&r)[32], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_min_abs_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x32.min.abs.f32 {" PTXMMA_PLACES_32 "}, %32, [%33], %34;"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_min_abs_f32(float (&r)[64], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_min_abs_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x64.min.abs.f32 {" PTXMMA_PLACES_64 "}, %64, [%65], %66;"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_min_abs_f32(float (&r)[128], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_min_abs_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x128.min.abs.f32 {" PTXMMA_PLACES_128 "}, %128, [%129], %130;"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_min_abs_nan_f32(float (&r)[2], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_min_abs_nan_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x2.min.abs.NaN.f32 {%0, %1}, %2, [%3], %4;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_min_abs_nan_f32(float (&r)[4], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_min_abs_nan_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x4.min.abs.NaN.f32 {%0, %1, %2, %3}, %4, [%5], %6;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_min_abs_nan_f32(float (&r)[8], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_min_abs_nan_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x8.min.abs.NaN.f32 {" PTXMMA_PLACES_8 "}, %8, [%9], %10;"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_min_abs_nan_f32(float (&r)[16], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_min_abs_nan_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x16.min.abs.NaN.f32 {" PTXMMA_PLACES_16 "}, %16, [%17], %18;"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_min_abs_nan_f32(float (&r)[32], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_min_abs_nan_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x32.min.abs.NaN.f32 {" PTXMMA_PLACES_32 "}, %32, [%33], %34;"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_min_abs_nan_f32(float (&r)[64], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_min_abs_nan_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x64.min.abs.NaN.f32 {" PTXMMA_PLACES_64 "}, %64, [%65], %66;"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_min_abs_nan_f32(float (&r)[128], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_min_abs_nan_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x128.min.abs.NaN.f32 {" PTXMMA_PLACES_128 "}, %128, [%129], %130;"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_max_f32(float (&r)[2], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_max_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x2.max.f32 {%0, %1}, %2, [%3], %4;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_max_f32(float (&r)[4], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_max_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x4.max.f32 {%0, %1, %2, %3}, %4, [%5], %6;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_max_f32(float (&r)[8], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_max_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x8.max.f32 {" PTXMMA_PLACES_8 "}, %8, [%9], %10;"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_max_f32(float (&r)[16], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_max_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x16.max.f32 {" PTXMMA_PLACES_16 "}, %16, [%17], %18;"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_max_f32(float (&r)[32], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_max_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x32.max.f32 {" PTXMMA_PLACES_32 "}, %32, [%33], %34;"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_max_f32(float (&r)[64], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_max_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x64.max.f32 {" PTXMMA_PLACES_64 "}, %64, [%65], %66;"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_max_f32(float (&r)[128], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_max_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x128.max.f32 {" PTXMMA_PLACES_128 "}, %128, [%129], %130;"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_max_nan_f32(float (&r)[2], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_max_nan_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x2.max.NaN.f32 {%0, %1}, %2, [%3], %4;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_max_nan_f32(float (&r)[4], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_max_nan_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x4.max.NaN.f32 {%0, %1, %2, %3}, %4, [%5], %6;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_max_nan_f32(float (&r)[8], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_max_nan_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x8.max.NaN.f32 {" PTXMMA_PLACES_8 "}, %8, [%9], %10;"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_max_nan_f32(float (&r)[16], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_max_nan_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x16.max.NaN.f32 {" PTXMMA_PLACES_16 "}, %16, [%17], %18;"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_max_nan_f32(float (&r)[32], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_max_nan_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x32.max.NaN.f32 {" PTXMMA_PLACES_32 "}, %32, [%33], %34;"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_max_nan_f32(float (&r)[64], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_max_nan_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x64.max.NaN.f32 {" PTXMMA_PLACES_64 "}, %64, [%65], %66;"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_max_nan_f32(float (&r)[128], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_max_nan_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x128.max.NaN.f32 {" PTXMMA_PLACES_128 "}, %128, [%129], %130;"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_max_abs_f32(float (&r)[2], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_max_abs_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x2.max.abs.f32 {%0, %1}, %2, [%3], %4;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_max_abs_f32(float (&r)[4], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_max_abs_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x4.max.abs.f32 {%0, %1, %2, %3}, %4, [%5], %6;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_max_abs_f32(float (&r)[8], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_max_abs_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x8.max.abs.f32 {" PTXMMA_PLACES_8 "}, %8, [%9], %10;"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_max_abs_f32(float (&r)[16], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_max_abs_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x16.max.abs.f32 {" PTXMMA_PLACES_16 "}, %16, [%17], %18;"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_max_abs_f32(float (&r)[32], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_max_abs_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x32.max.abs.f32 {" PTXMMA_PLACES_32 "}, %32, [%33], %34;"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_max_abs_f32(float (&r)[64], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_max_abs_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x64.max.abs.f32 {" PTXMMA_PLACES_64 "}, %64, [%65], %66;"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_max_abs_f32(float (&r)[128], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_max_abs_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x128.max.abs.f32 {" PTXMMA_PLACES_128 "}, %128, [%129], %130;"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_max_abs_nan_f32(float (&r)[2], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_max_abs_nan_f32(float (&r)[2], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x2.max.abs.NaN.f32 {%0, %1}, %2, [%3], %4;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_max_abs_nan_f32(float (&r)[4], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_max_abs_nan_f32(float (&r)[4], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x4.max.abs.NaN.f32 {%0, %1, %2, %3}, %4, [%5], %6;"
     : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_max_abs_nan_f32(float (&r)[8], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_max_abs_nan_f32(float (&r)[8], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x8.max.abs.NaN.f32 {" PTXMMA_PLACES_8 "}, %8, [%9], %10;"
     : PTXMMA_REGISTERS_8("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_max_abs_nan_f32(float (&r)[16], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_max_abs_nan_f32(float (&r)[16], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x16.max.abs.NaN.f32 {" PTXMMA_PLACES_16 "}, %16, [%17], %18;"
     : PTXMMA_REGISTERS_16("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_max_abs_nan_f32(float (&r)[32], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_max_abs_nan_f32(float (&r)[32], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x32.max.abs.NaN.f32 {" PTXMMA_PLACES_32 "}, %32, [%33], %34;"
     : PTXMMA_REGISTERS_32("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_max_abs_nan_f32(float (&r)[64], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_max_abs_nan_f32(float (&r)[64], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x64.max.abs.NaN.f32 {" PTXMMA_PLACES_64 "}, %64, [%65], %66;"
     : PTXMMA_REGISTERS_64("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_max_abs_nan_f32(float (&r)[128], float& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_max_abs_nan_f32(float (&r)[128], float& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x128.max.abs.NaN.f32 {" PTXMMA_PLACES_128 "}, %128, [%129], %130;"
     : PTXMMA_REGISTERS_128("=f", r), "=f"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
-
 #else
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x2_min_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x4_min_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x8_min_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x16_min_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x32_min_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x64_min_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x128_min_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x2_min_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x4_min_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x8_min_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x16_min_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x32_min_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x64_min_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x128_min_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x2_min_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x4_min_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x8_min_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x16_min_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x32_min_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x64_min_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x128_min_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x2_min_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x4_min_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x8_min_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x16_min_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x32_min_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x64_min_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x128_min_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x2_max_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x4_max_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x8_max_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x16_max_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x32_max_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x64_max_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x128_max_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x2_max_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x4_max_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x8_max_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x16_max_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x32_max_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x64_max_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x128_max_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x2_max_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x4_max_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x8_max_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x16_max_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x32_max_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x64_max_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x128_max_abs_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x2_max_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x4_max_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x8_max_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x16_max_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x32_max_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x64_max_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x128_max_abs_nan_f32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x2_min_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x4_min_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x8_min_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x16_min_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x32_min_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x64_min_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x128_min_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x2_min_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x4_min_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x8_min_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x16_min_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x32_min_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x64_min_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x128_min_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x2_min_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x4_min_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x8_min_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x16_min_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x32_min_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x64_min_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x128_min_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x2_min_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x4_min_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x8_min_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x16_min_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x32_min_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x64_min_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x128_min_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x2_max_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x4_max_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x8_max_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x16_max_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x32_max_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x64_max_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x128_max_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x2_max_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x4_max_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x8_max_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x16_max_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x32_max_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x64_max_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x128_max_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x2_max_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x4_max_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x8_max_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x16_max_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x32_max_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x64_max_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x128_max_abs_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x2_max_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x4_max_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x8_max_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x16_max_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x32_max_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x64_max_abs_nan_f32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x128_max_abs_nan_f32, 3, int...)
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
 #endif
 
 template <int columns>
-struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_> : detail::front {
+struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1223,20 +1666,18 @@ struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_32x32b_x64_min_f32)
     PTXMMA_N(128, tcgen05_ld_red_32x32b_x128_min_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_, nan_> : detail::front {
+struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_, nan_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1248,20 +1689,18 @@ struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_, nan_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_32x32b_x64_min_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_32x32b_x128_min_nan_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_, abs_> : detail::front {
+struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_, abs_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1273,20 +1712,18 @@ struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_, abs_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_32x32b_x64_min_abs_f32)
     PTXMMA_N(128, tcgen05_ld_red_32x32b_x128_min_abs_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_, abs_, nan_> : detail::front {
+struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_, abs_, nan_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1298,20 +1735,18 @@ struct tcgen05_ld_red<shape<32, 32, columns>, f32, min_, abs_, nan_> : detail::f
     PTXMMA_N(64, tcgen05_ld_red_32x32b_x64_min_abs_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_32x32b_x128_min_abs_nan_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_> : detail::front {
+struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1323,20 +1758,18 @@ struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_32x32b_x64_max_f32)
     PTXMMA_N(128, tcgen05_ld_red_32x32b_x128_max_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_, nan_> : detail::front {
+struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_, nan_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1348,20 +1781,18 @@ struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_, nan_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_32x32b_x64_max_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_32x32b_x128_max_nan_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_, abs_> : detail::front {
+struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_, abs_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1373,20 +1804,18 @@ struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_, abs_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_32x32b_x64_max_abs_f32)
     PTXMMA_N(128, tcgen05_ld_red_32x32b_x128_max_abs_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_, abs_, nan_> : detail::front {
+struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_, abs_, nan_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1398,20 +1827,18 @@ struct tcgen05_ld_red<shape<32, 32, columns>, f32, max_, abs_, nan_> : detail::f
     PTXMMA_N(64, tcgen05_ld_red_32x32b_x64_max_abs_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_32x32b_x128_max_abs_nan_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_> : detail::front {
+struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1423,20 +1850,18 @@ struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_16x32bx2_x64_min_f32)
     PTXMMA_N(128, tcgen05_ld_red_16x32bx2_x128_min_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_, nan_> : detail::front {
+struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_, nan_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1448,20 +1873,18 @@ struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_, nan_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_16x32bx2_x64_min_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_16x32bx2_x128_min_nan_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_, abs_> : detail::front {
+struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_, abs_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1473,20 +1896,18 @@ struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_, abs_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_16x32bx2_x64_min_abs_f32)
     PTXMMA_N(128, tcgen05_ld_red_16x32bx2_x128_min_abs_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_, abs_, nan_> : detail::front {
+struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_, abs_, nan_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1498,20 +1919,18 @@ struct tcgen05_ld_red<shape<16, 32, columns>, f32, min_, abs_, nan_> : detail::f
     PTXMMA_N(64, tcgen05_ld_red_16x32bx2_x64_min_abs_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_16x32bx2_x128_min_abs_nan_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_> : detail::front {
+struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1523,20 +1942,18 @@ struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_16x32bx2_x64_max_f32)
     PTXMMA_N(128, tcgen05_ld_red_16x32bx2_x128_max_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_, nan_> : detail::front {
+struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_, nan_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1548,20 +1965,18 @@ struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_, nan_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_16x32bx2_x64_max_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_16x32bx2_x128_max_nan_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_, abs_> : detail::front {
+struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_, abs_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1573,20 +1988,18 @@ struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_, abs_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_16x32bx2_x64_max_abs_f32)
     PTXMMA_N(128, tcgen05_ld_red_16x32bx2_x128_max_abs_f32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_, abs_, nan_> : detail::front {
+struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_, abs_, nan_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<f32, float, columns, columns, layout::tcgen05_ld_red_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(float (&r)[columns], float& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1598,7 +2011,6 @@ struct tcgen05_ld_red<shape<16, 32, columns>, f32, max_, abs_, nan_> : detail::f
     PTXMMA_N(64, tcgen05_ld_red_16x32bx2_x64_max_abs_nan_f32)
     PTXMMA_N(128, tcgen05_ld_red_16x32bx2_x128_max_abs_nan_f32)
   )
-#endif
 };
 
 }  // namespace ptxmma

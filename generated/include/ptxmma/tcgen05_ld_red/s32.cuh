@@ -20,316 +20,423 @@
 namespace ptxmma {
 
 // PTX ISA 8.8, sm_101f or sm_103f
-#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_min_s32(int32_t (&r)[2], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_min_s32(int32_t (&r)[2], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x2.min.s32 {%0, %1}, %2, [%3];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_min_s32(int32_t (&r)[4], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_min_s32(int32_t (&r)[4], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x4.min.s32 {%0, %1, %2, %3}, %4, [%5];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_min_s32(int32_t (&r)[8], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_min_s32(int32_t (&r)[8], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x8.min.s32 {" PTXMMA_PLACES_8 "}, %8, [%9];"
     : PTXMMA_REGISTERS_8("=r", r), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_min_s32(int32_t (&r)[16], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_min_s32(int32_t (&r)[16], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x16.min.s32 {" PTXMMA_PLACES_16 "}, %16, [%17];"
     : PTXMMA_REGISTERS_16("=r", r), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_min_s32(int32_t (&r)[32], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_min_s32(int32_t (&r)[32], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x32.min.s32 {" PTXMMA_PLACES_32 "}, %32, [%33];"
     : PTXMMA_REGISTERS_32("=r", r), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_min_s32(int32_t (&r)[64], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_min_s32(int32_t (&r)[64], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x64.min.s32 {" PTXMMA_PLACES_64 "}, %64, [%65];"
     : PTXMMA_REGISTERS_64("=r", r), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_min_s32(int32_t (&r)[128], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_min_s32(int32_t (&r)[128], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x128.min.s32 {" PTXMMA_PLACES_128 "}, %128, [%129];"
     : PTXMMA_REGISTERS_128("=r", r), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_max_s32(int32_t (&r)[2], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x2_max_s32(int32_t (&r)[2], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x2.max.s32 {%0, %1}, %2, [%3];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_max_s32(int32_t (&r)[4], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x4_max_s32(int32_t (&r)[4], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x4.max.s32 {%0, %1, %2, %3}, %4, [%5];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_max_s32(int32_t (&r)[8], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x8_max_s32(int32_t (&r)[8], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x8.max.s32 {" PTXMMA_PLACES_8 "}, %8, [%9];"
     : PTXMMA_REGISTERS_8("=r", r), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_max_s32(int32_t (&r)[16], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x16_max_s32(int32_t (&r)[16], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x16.max.s32 {" PTXMMA_PLACES_16 "}, %16, [%17];"
     : PTXMMA_REGISTERS_16("=r", r), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_max_s32(int32_t (&r)[32], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x32_max_s32(int32_t (&r)[32], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x32.max.s32 {" PTXMMA_PLACES_32 "}, %32, [%33];"
     : PTXMMA_REGISTERS_32("=r", r), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_max_s32(int32_t (&r)[64], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x64_max_s32(int32_t (&r)[64], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x64.max.s32 {" PTXMMA_PLACES_64 "}, %64, [%65];"
     : PTXMMA_REGISTERS_64("=r", r), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr]
 template <class Use = void>
-PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_max_s32(int32_t (&r)[128], int32_t& redval, uint32_t taddr) {
+PTXMMA_FUNCTION tcgen05_ld_red_32x32b_x128_max_s32(int32_t (&r)[128], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x128.max.s32 {" PTXMMA_PLACES_128 "}, %128, [%129];"
     : PTXMMA_REGISTERS_128("=r", r), "=r"(redval)
     : "r"(taddr)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_min_s32(int32_t (&r)[2], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_min_s32(int32_t (&r)[2], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x2.min.s32 {%0, %1}, %2, [%3], %4;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_min_s32(int32_t (&r)[4], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_min_s32(int32_t (&r)[4], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x4.min.s32 {%0, %1, %2, %3}, %4, [%5], %6;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_min_s32(int32_t (&r)[8], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_min_s32(int32_t (&r)[8], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x8.min.s32 {" PTXMMA_PLACES_8 "}, %8, [%9], %10;"
     : PTXMMA_REGISTERS_8("=r", r), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_min_s32(int32_t (&r)[16], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_min_s32(int32_t (&r)[16], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x16.min.s32 {" PTXMMA_PLACES_16 "}, %16, [%17], %18;"
     : PTXMMA_REGISTERS_16("=r", r), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_min_s32(int32_t (&r)[32], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_min_s32(int32_t (&r)[32], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x32.min.s32 {" PTXMMA_PLACES_32 "}, %32, [%33], %34;"
     : PTXMMA_REGISTERS_32("=r", r), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_min_s32(int32_t (&r)[64], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_min_s32(int32_t (&r)[64], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x64.min.s32 {" PTXMMA_PLACES_64 "}, %64, [%65], %66;"
     : PTXMMA_REGISTERS_64("=r", r), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_min_s32(int32_t (&r)[128], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_min_s32(int32_t (&r)[128], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x128.min.s32 {" PTXMMA_PLACES_128 "}, %128, [%129], %130;"
     : PTXMMA_REGISTERS_128("=r", r), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_max_s32(int32_t (&r)[2], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x2_max_s32(int32_t (&r)[2], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x2.max.s32 {%0, %1}, %2, [%3], %4;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_max_s32(int32_t (&r)[4], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x4_max_s32(int32_t (&r)[4], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x4.max.s32 {%0, %1, %2, %3}, %4, [%5], %6;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_max_s32(int32_t (&r)[8], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x8_max_s32(int32_t (&r)[8], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x8.max.s32 {" PTXMMA_PLACES_8 "}, %8, [%9], %10;"
     : PTXMMA_REGISTERS_8("=r", r), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_max_s32(int32_t (&r)[16], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x16_max_s32(int32_t (&r)[16], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x16.max.s32 {" PTXMMA_PLACES_16 "}, %16, [%17], %18;"
     : PTXMMA_REGISTERS_16("=r", r), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_max_s32(int32_t (&r)[32], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x32_max_s32(int32_t (&r)[32], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x32.max.s32 {" PTXMMA_PLACES_32 "}, %32, [%33], %34;"
     : PTXMMA_REGISTERS_32("=r", r), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_max_s32(int32_t (&r)[64], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x64_max_s32(int32_t (&r)[64], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x64.max.s32 {" PTXMMA_PLACES_64 "}, %64, [%65], %66;"
     : PTXMMA_REGISTERS_64("=r", r), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
+#else
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+#endif
 
 // r, redval, [taddr], immHalfSplitoff
-template <int immhalfsplitoff>
-PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_max_s32(int32_t (&r)[128], int32_t& redval, uint32_t taddr) {
+template <int immhalfsplitoff, class Use = void>
+PTXMMA_FUNCTION tcgen05_ld_red_16x32bx2_x128_max_s32(int32_t (&r)[128], int32_t& redval, uint32_t taddr)
+#ifndef PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
+{
   PTXMMA_FROM_TO(immhalfsplitoff, 0, 2147483647);
   asm volatile("tcgen05.ld.red.sync.aligned.16x32bx2.x128.max.s32 {" PTXMMA_PLACES_128 "}, %128, [%129], %130;"
     : PTXMMA_REGISTERS_128("=r", r), "=r"(redval)
     : "r"(taddr), "n"(immhalfsplitoff)
     : "memory");
 }
-
 #else
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x2_min_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x4_min_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x8_min_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x16_min_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x32_min_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x64_min_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x128_min_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x2_max_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x4_max_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x8_max_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x16_max_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x32_max_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x64_max_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_32x32b_x128_max_s32, 3, class...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x2_min_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x4_min_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x8_min_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x16_min_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x32_min_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x64_min_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x128_min_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x2_max_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x4_max_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x8_max_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x16_max_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x32_max_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x64_max_s32, 3, int...)
-PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT(tcgen05_ld_red_16x32bx2_x128_max_s32, 3, int...)
+PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT
 #endif
 
 template <int columns>
-struct tcgen05_ld_red<shape<32, 32, columns>, s32, min_> : detail::front {
+struct tcgen05_ld_red<shape<32, 32, columns>, s32, min_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<s32, int32_t, columns, columns, layout::tcgen05_ld_red_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[columns], int32_t& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(int32_t (&r)[columns], int32_t& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -341,20 +448,18 @@ struct tcgen05_ld_red<shape<32, 32, columns>, s32, min_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_32x32b_x64_min_s32)
     PTXMMA_N(128, tcgen05_ld_red_32x32b_x128_min_s32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<32, 32, columns>, s32, max_> : detail::front {
+struct tcgen05_ld_red<shape<32, 32, columns>, s32, max_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 32, span = 32, n = columns;
   using r = fragment<s32, int32_t, columns, columns, layout::tcgen05_ld_red_32x32b_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[columns], int32_t& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(int32_t (&r)[columns], int32_t& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -366,20 +471,18 @@ struct tcgen05_ld_red<shape<32, 32, columns>, s32, max_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_32x32b_x64_max_s32)
     PTXMMA_N(128, tcgen05_ld_red_32x32b_x128_max_s32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<16, 32, columns>, s32, min_> : detail::front {
+struct tcgen05_ld_red<shape<16, 32, columns>, s32, min_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<s32, int32_t, columns, columns, layout::tcgen05_ld_red_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[columns], int32_t& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(int32_t (&r)[columns], int32_t& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -391,20 +494,18 @@ struct tcgen05_ld_red<shape<16, 32, columns>, s32, min_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_16x32bx2_x64_min_s32)
     PTXMMA_N(128, tcgen05_ld_red_16x32bx2_x128_min_s32)
   )
-#endif
 };
 
 template <int columns>
-struct tcgen05_ld_red<shape<16, 32, columns>, s32, max_> : detail::front {
+struct tcgen05_ld_red<shape<16, 32, columns>, s32, max_> {
   static_assert(columns == 2 || columns == 4 || columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128, "ptxmma: N is one of 2, 4, 8, 16, 32, 64, 128");
   static constexpr int lanes = 16, span = 32, n = columns;
   using r = fragment<s32, int32_t, columns, columns, layout::tcgen05_ld_red_16x32bx2_xN_r_b32>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <int immhalfsplitoff, class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&r)[columns], int32_t& redval, uint32_t taddr) {
+  static PTXMMA_FUNCTION call(int32_t (&r)[columns], int32_t& redval, uint32_t taddr) PTXMMA_BODY(
     by_n<immhalfsplitoff>(r, redval, taddr);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -416,7 +517,6 @@ struct tcgen05_ld_red<shape<16, 32, columns>, s32, max_> : detail::front {
     PTXMMA_N(64, tcgen05_ld_red_16x32bx2_x64_max_s32)
     PTXMMA_N(128, tcgen05_ld_red_16x32bx2_x128_max_s32)
   )
-#endif
 };
 
 }  // namespace ptxmma

@@ -16,319 +16,477 @@
 namespace ptxmma {
 
 // PTX ISA 8.0, sm_90a
-#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n8k256_s32_b1_b1_and(int32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n8k256_s32_b1_b1_and(int32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %9, 0; wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, scale_d;}"
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n8k256_s32_b1_b1_and(int32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n8k256_s32_b1_b1_and(int32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %6, 0; wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc {%0, %1, %2, %3}, %4, %5, scale_d;}"
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n16k256_s32_b1_b1_and(int32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n16k256_s32_b1_b1_and(int32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %13, 0; wgmma.mma_async.sync.aligned.m64n16k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, %12, scale_d;}"
     : PTXMMA_REGISTERS_8("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n16k256_s32_b1_b1_and(int32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n16k256_s32_b1_b1_and(int32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %10, 0; wgmma.mma_async.sync.aligned.m64n16k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_8 "}, %8, %9, scale_d;}"
     : PTXMMA_REGISTERS_8("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n24k256_s32_b1_b1_and(int32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n24k256_s32_b1_b1_and(int32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %17, 0; wgmma.mma_async.sync.aligned.m64n24k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_12 "}, {%12, %13, %14, %15}, %16, scale_d;}"
     : PTXMMA_REGISTERS_12("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n24k256_s32_b1_b1_and(int32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n24k256_s32_b1_b1_and(int32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %14, 0; wgmma.mma_async.sync.aligned.m64n24k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_12 "}, %12, %13, scale_d;}"
     : PTXMMA_REGISTERS_12("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n32k256_s32_b1_b1_and(int32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n32k256_s32_b1_b1_and(int32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %21, 0; wgmma.mma_async.sync.aligned.m64n32k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, scale_d;}"
     : PTXMMA_REGISTERS_16("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n32k256_s32_b1_b1_and(int32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n32k256_s32_b1_b1_and(int32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %18, 0; wgmma.mma_async.sync.aligned.m64n32k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_16 "}, %16, %17, scale_d;}"
     : PTXMMA_REGISTERS_16("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n48k256_s32_b1_b1_and(int32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n48k256_s32_b1_b1_and(int32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sync.aligned.m64n48k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, scale_d;}"
     : PTXMMA_REGISTERS_24("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n48k256_s32_b1_b1_and(int32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n48k256_s32_b1_b1_and(int32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sync.aligned.m64n48k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_24 "}, %24, %25, scale_d;}"
     : PTXMMA_REGISTERS_24("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n64k256_s32_b1_b1_and(int32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n64k256_s32_b1_b1_and(int32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, scale_d;}"
     : PTXMMA_REGISTERS_32("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n64k256_s32_b1_b1_and(int32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n64k256_s32_b1_b1_and(int32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_32 "}, %32, %33, scale_d;}"
     : PTXMMA_REGISTERS_32("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n80k256_s32_b1_b1_and(int32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n80k256_s32_b1_b1_and(int32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sync.aligned.m64n80k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, scale_d;}"
     : PTXMMA_REGISTERS_40("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n80k256_s32_b1_b1_and(int32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n80k256_s32_b1_b1_and(int32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sync.aligned.m64n80k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_40 "}, %40, %41, scale_d;}"
     : PTXMMA_REGISTERS_40("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n96k256_s32_b1_b1_and(int32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n96k256_s32_b1_b1_and(int32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sync.aligned.m64n96k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, scale_d;}"
     : PTXMMA_REGISTERS_48("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n96k256_s32_b1_b1_and(int32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n96k256_s32_b1_b1_and(int32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sync.aligned.m64n96k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_48 "}, %48, %49, scale_d;}"
     : PTXMMA_REGISTERS_48("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n112k256_s32_b1_b1_and(int32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n112k256_s32_b1_b1_and(int32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sync.aligned.m64n112k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, scale_d;}"
     : PTXMMA_REGISTERS_56("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n112k256_s32_b1_b1_and(int32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n112k256_s32_b1_b1_and(int32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sync.aligned.m64n112k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_56 "}, %56, %57, scale_d;}"
     : PTXMMA_REGISTERS_56("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n128k256_s32_b1_b1_and(int32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n128k256_s32_b1_b1_and(int32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sync.aligned.m64n128k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, scale_d;}"
     : PTXMMA_REGISTERS_64("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n128k256_s32_b1_b1_and(int32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n128k256_s32_b1_b1_and(int32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sync.aligned.m64n128k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_64 "}, %64, %65, scale_d;}"
     : PTXMMA_REGISTERS_64("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n144k256_s32_b1_b1_and(int32_t (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n144k256_s32_b1_b1_and(int32_t (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %77, 0; wgmma.mma_async.sync.aligned.m64n144k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_72 "}, {%72, %73, %74, %75}, %76, scale_d;}"
     : PTXMMA_REGISTERS_72("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n144k256_s32_b1_b1_and(int32_t (&d)[72], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n144k256_s32_b1_b1_and(int32_t (&d)[72], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %74, 0; wgmma.mma_async.sync.aligned.m64n144k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_72 "}, %72, %73, scale_d;}"
     : PTXMMA_REGISTERS_72("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n160k256_s32_b1_b1_and(int32_t (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n160k256_s32_b1_b1_and(int32_t (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %85, 0; wgmma.mma_async.sync.aligned.m64n160k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_80 "}, {%80, %81, %82, %83}, %84, scale_d;}"
     : PTXMMA_REGISTERS_80("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n160k256_s32_b1_b1_and(int32_t (&d)[80], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n160k256_s32_b1_b1_and(int32_t (&d)[80], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %82, 0; wgmma.mma_async.sync.aligned.m64n160k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_80 "}, %80, %81, scale_d;}"
     : PTXMMA_REGISTERS_80("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n176k256_s32_b1_b1_and(int32_t (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n176k256_s32_b1_b1_and(int32_t (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %93, 0; wgmma.mma_async.sync.aligned.m64n176k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_88 "}, {%88, %89, %90, %91}, %92, scale_d;}"
     : PTXMMA_REGISTERS_88("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n176k256_s32_b1_b1_and(int32_t (&d)[88], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n176k256_s32_b1_b1_and(int32_t (&d)[88], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %90, 0; wgmma.mma_async.sync.aligned.m64n176k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_88 "}, %88, %89, scale_d;}"
     : PTXMMA_REGISTERS_88("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n192k256_s32_b1_b1_and(int32_t (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n192k256_s32_b1_b1_and(int32_t (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %101, 0; wgmma.mma_async.sync.aligned.m64n192k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_96 "}, {%96, %97, %98, %99}, %100, scale_d;}"
     : PTXMMA_REGISTERS_96("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n192k256_s32_b1_b1_and(int32_t (&d)[96], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n192k256_s32_b1_b1_and(int32_t (&d)[96], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %98, 0; wgmma.mma_async.sync.aligned.m64n192k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_96 "}, %96, %97, scale_d;}"
     : PTXMMA_REGISTERS_96("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n208k256_s32_b1_b1_and(int32_t (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n208k256_s32_b1_b1_and(int32_t (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %109, 0; wgmma.mma_async.sync.aligned.m64n208k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_104 "}, {%104, %105, %106, %107}, %108, scale_d;}"
     : PTXMMA_REGISTERS_104("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n208k256_s32_b1_b1_and(int32_t (&d)[104], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n208k256_s32_b1_b1_and(int32_t (&d)[104], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %106, 0; wgmma.mma_async.sync.aligned.m64n208k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_104 "}, %104, %105, scale_d;}"
     : PTXMMA_REGISTERS_104("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n224k256_s32_b1_b1_and(int32_t (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n224k256_s32_b1_b1_and(int32_t (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %117, 0; wgmma.mma_async.sync.aligned.m64n224k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_112 "}, {%112, %113, %114, %115}, %116, scale_d;}"
     : PTXMMA_REGISTERS_112("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n224k256_s32_b1_b1_and(int32_t (&d)[112], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n224k256_s32_b1_b1_and(int32_t (&d)[112], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %114, 0; wgmma.mma_async.sync.aligned.m64n224k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_112 "}, %112, %113, scale_d;}"
     : PTXMMA_REGISTERS_112("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n240k256_s32_b1_b1_and(int32_t (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n240k256_s32_b1_b1_and(int32_t (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %125, 0; wgmma.mma_async.sync.aligned.m64n240k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_120 "}, {%120, %121, %122, %123}, %124, scale_d;}"
     : PTXMMA_REGISTERS_120("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n240k256_s32_b1_b1_and(int32_t (&d)[120], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n240k256_s32_b1_b1_and(int32_t (&d)[120], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %122, 0; wgmma.mma_async.sync.aligned.m64n240k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_120 "}, %120, %121, scale_d;}"
     : PTXMMA_REGISTERS_120("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n256k256_s32_b1_b1_and(int32_t (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n256k256_s32_b1_b1_and(int32_t (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %133, 0; wgmma.mma_async.sync.aligned.m64n256k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_128 "}, {%128, %129, %130, %131}, %132, scale_d;}"
     : PTXMMA_REGISTERS_128("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d
 template <class Use = void>
-PTXMMA_FUNCTION wgmma_m64n256k256_s32_b1_b1_and(int32_t (&d)[128], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+PTXMMA_FUNCTION wgmma_m64n256k256_s32_b1_b1_and(int32_t (&d)[128], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %130, 0; wgmma.mma_async.sync.aligned.m64n256k256.s32.b1.b1.and.popc {" PTXMMA_PLACES_128 "}, %128, %129, scale_d;}"
     : PTXMMA_REGISTERS_128("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}));
 }
-
 #else
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n8k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n16k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n24k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n32k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n48k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n64k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n80k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n96k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n112k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n128k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n144k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n160k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n176k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n192k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n208k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n224k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n240k256_s32_b1_b1_and, 4, class...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n256k256_s32_b1_b1_and, 4, class...)
+PTXMMA_SM_90A_PTX_8_0_ABSENT
 #endif
 
 template <int columns>
-struct wgmma<shape<64, columns, 256>, s32, b1, b1, and_> : detail::front {
+struct wgmma<shape<64, columns, 256>, s32, b1, b1, and_> {
   static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: N is from 8 to 32 in steps of 8, or from 48 to 256 in steps of 16");
   static constexpr int m = 64, n = columns, k = 256;
   using d = fragment<s32, int32_t, columns / 2, columns / 2, layout::wgmma_m64nNk256_d_b32>;
@@ -340,16 +498,15 @@ struct wgmma<shape<64, columns, 256>, s32, b1, b1, and_> : detail::front {
   using b_tile = operand_tile<b1, majorness, swizzle, extent, depth, 256>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d) PTXMMA_BODY(
     by_n<>(d, a, b_desc.bits, scale_d);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d) PTXMMA_BODY(
     by_n<>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -372,7 +529,6 @@ struct wgmma<shape<64, columns, 256>, s32, b1, b1, and_> : detail::front {
     PTXMMA_N(240, wgmma_m64n240k256_s32_b1_b1_and)
     PTXMMA_N(256, wgmma_m64n256k256_s32_b1_b1_and)
   )
-#endif
 };
 template <int columns>
 struct wgmma<shape<64, columns>, s32, b1, b1, and_> : wgmma<shape<64, columns, 256>, s32, b1, b1, and_> {};

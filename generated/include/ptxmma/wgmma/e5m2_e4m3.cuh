@@ -18,1357 +18,1929 @@
 namespace ptxmma {
 
 // PTX ISA 8.0, sm_90a
-#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n8k32_f16_e5m2_e4m3(uint32_t (&d)[2], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n8k32_f16_e5m2_e4m3(uint32_t (&d)[2], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %7, 0; wgmma.mma_async.sync.aligned.m64n8k32.f16.e5m2.e4m3 {%0, %1}, {%2, %3, %4, %5}, %6, scale_d, %8, %9;}"
     : "+r"(d[0]), "+r"(d[1])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n8k32_f16_e5m2_e4m3(uint32_t (&d)[2], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n8k32_f16_e5m2_e4m3(uint32_t (&d)[2], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %4, 0; wgmma.mma_async.sync.aligned.m64n8k32.f16.e5m2.e4m3 {%0, %1}, %2, %3, scale_d, %5, %6;}"
     : "+r"(d[0]), "+r"(d[1])
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n16k32_f16_e5m2_e4m3(uint32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n16k32_f16_e5m2_e4m3(uint32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %9, 0; wgmma.mma_async.sync.aligned.m64n16k32.f16.e5m2.e4m3 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, scale_d, %10, %11;}"
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n16k32_f16_e5m2_e4m3(uint32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n16k32_f16_e5m2_e4m3(uint32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %6, 0; wgmma.mma_async.sync.aligned.m64n16k32.f16.e5m2.e4m3 {%0, %1, %2, %3}, %4, %5, scale_d, %7, %8;}"
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n24k32_f16_e5m2_e4m3(uint32_t (&d)[6], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n24k32_f16_e5m2_e4m3(uint32_t (&d)[6], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %11, 0; wgmma.mma_async.sync.aligned.m64n24k32.f16.e5m2.e4m3 {%0, %1, %2, %3, %4, %5}, {%6, %7, %8, %9}, %10, scale_d, %12, %13;}"
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n24k32_f16_e5m2_e4m3(uint32_t (&d)[6], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n24k32_f16_e5m2_e4m3(uint32_t (&d)[6], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %8, 0; wgmma.mma_async.sync.aligned.m64n24k32.f16.e5m2.e4m3 {%0, %1, %2, %3, %4, %5}, %6, %7, scale_d, %9, %10;}"
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5])
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n32k32_f16_e5m2_e4m3(uint32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n32k32_f16_e5m2_e4m3(uint32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %13, 0; wgmma.mma_async.sync.aligned.m64n32k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, %12, scale_d, %14, %15;}"
     : PTXMMA_REGISTERS_8("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n32k32_f16_e5m2_e4m3(uint32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n32k32_f16_e5m2_e4m3(uint32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %10, 0; wgmma.mma_async.sync.aligned.m64n32k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_8 "}, %8, %9, scale_d, %11, %12;}"
     : PTXMMA_REGISTERS_8("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n40k32_f16_e5m2_e4m3(uint32_t (&d)[10], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n40k32_f16_e5m2_e4m3(uint32_t (&d)[10], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %15, 0; wgmma.mma_async.sync.aligned.m64n40k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_10 "}, {%10, %11, %12, %13}, %14, scale_d, %16, %17;}"
     : PTXMMA_REGISTERS_10("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n40k32_f16_e5m2_e4m3(uint32_t (&d)[10], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n40k32_f16_e5m2_e4m3(uint32_t (&d)[10], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %12, 0; wgmma.mma_async.sync.aligned.m64n40k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_10 "}, %10, %11, scale_d, %13, %14;}"
     : PTXMMA_REGISTERS_10("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n48k32_f16_e5m2_e4m3(uint32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n48k32_f16_e5m2_e4m3(uint32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %17, 0; wgmma.mma_async.sync.aligned.m64n48k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_12 "}, {%12, %13, %14, %15}, %16, scale_d, %18, %19;}"
     : PTXMMA_REGISTERS_12("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n48k32_f16_e5m2_e4m3(uint32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n48k32_f16_e5m2_e4m3(uint32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %14, 0; wgmma.mma_async.sync.aligned.m64n48k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_12 "}, %12, %13, scale_d, %15, %16;}"
     : PTXMMA_REGISTERS_12("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n56k32_f16_e5m2_e4m3(uint32_t (&d)[14], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n56k32_f16_e5m2_e4m3(uint32_t (&d)[14], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %19, 0; wgmma.mma_async.sync.aligned.m64n56k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_14 "}, {%14, %15, %16, %17}, %18, scale_d, %20, %21;}"
     : PTXMMA_REGISTERS_14("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n56k32_f16_e5m2_e4m3(uint32_t (&d)[14], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n56k32_f16_e5m2_e4m3(uint32_t (&d)[14], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %16, 0; wgmma.mma_async.sync.aligned.m64n56k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_14 "}, %14, %15, scale_d, %17, %18;}"
     : PTXMMA_REGISTERS_14("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n64k32_f16_e5m2_e4m3(uint32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n64k32_f16_e5m2_e4m3(uint32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %21, 0; wgmma.mma_async.sync.aligned.m64n64k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, scale_d, %22, %23;}"
     : PTXMMA_REGISTERS_16("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n64k32_f16_e5m2_e4m3(uint32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n64k32_f16_e5m2_e4m3(uint32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %18, 0; wgmma.mma_async.sync.aligned.m64n64k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_16 "}, %16, %17, scale_d, %19, %20;}"
     : PTXMMA_REGISTERS_16("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n72k32_f16_e5m2_e4m3(uint32_t (&d)[18], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n72k32_f16_e5m2_e4m3(uint32_t (&d)[18], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sync.aligned.m64n72k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_18 "}, {%18, %19, %20, %21}, %22, scale_d, %24, %25;}"
     : PTXMMA_REGISTERS_18("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n72k32_f16_e5m2_e4m3(uint32_t (&d)[18], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n72k32_f16_e5m2_e4m3(uint32_t (&d)[18], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sync.aligned.m64n72k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_18 "}, %18, %19, scale_d, %21, %22;}"
     : PTXMMA_REGISTERS_18("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n80k32_f16_e5m2_e4m3(uint32_t (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n80k32_f16_e5m2_e4m3(uint32_t (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sync.aligned.m64n80k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, scale_d, %26, %27;}"
     : PTXMMA_REGISTERS_20("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n80k32_f16_e5m2_e4m3(uint32_t (&d)[20], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n80k32_f16_e5m2_e4m3(uint32_t (&d)[20], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sync.aligned.m64n80k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_20 "}, %20, %21, scale_d, %23, %24;}"
     : PTXMMA_REGISTERS_20("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n88k32_f16_e5m2_e4m3(uint32_t (&d)[22], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n88k32_f16_e5m2_e4m3(uint32_t (&d)[22], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %27, 0; wgmma.mma_async.sync.aligned.m64n88k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_22 "}, {%22, %23, %24, %25}, %26, scale_d, %28, %29;}"
     : PTXMMA_REGISTERS_22("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n88k32_f16_e5m2_e4m3(uint32_t (&d)[22], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n88k32_f16_e5m2_e4m3(uint32_t (&d)[22], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %24, 0; wgmma.mma_async.sync.aligned.m64n88k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_22 "}, %22, %23, scale_d, %25, %26;}"
     : PTXMMA_REGISTERS_22("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n96k32_f16_e5m2_e4m3(uint32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n96k32_f16_e5m2_e4m3(uint32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sync.aligned.m64n96k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, scale_d, %30, %31;}"
     : PTXMMA_REGISTERS_24("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n96k32_f16_e5m2_e4m3(uint32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n96k32_f16_e5m2_e4m3(uint32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sync.aligned.m64n96k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_24 "}, %24, %25, scale_d, %27, %28;}"
     : PTXMMA_REGISTERS_24("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n104k32_f16_e5m2_e4m3(uint32_t (&d)[26], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n104k32_f16_e5m2_e4m3(uint32_t (&d)[26], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sync.aligned.m64n104k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_26 "}, {%26, %27, %28, %29}, %30, scale_d, %32, %33;}"
     : PTXMMA_REGISTERS_26("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n104k32_f16_e5m2_e4m3(uint32_t (&d)[26], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n104k32_f16_e5m2_e4m3(uint32_t (&d)[26], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sync.aligned.m64n104k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_26 "}, %26, %27, scale_d, %29, %30;}"
     : PTXMMA_REGISTERS_26("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n112k32_f16_e5m2_e4m3(uint32_t (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n112k32_f16_e5m2_e4m3(uint32_t (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sync.aligned.m64n112k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, scale_d, %34, %35;}"
     : PTXMMA_REGISTERS_28("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n112k32_f16_e5m2_e4m3(uint32_t (&d)[28], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n112k32_f16_e5m2_e4m3(uint32_t (&d)[28], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sync.aligned.m64n112k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_28 "}, %28, %29, scale_d, %31, %32;}"
     : PTXMMA_REGISTERS_28("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n120k32_f16_e5m2_e4m3(uint32_t (&d)[30], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n120k32_f16_e5m2_e4m3(uint32_t (&d)[30], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %35, 0; wgmma.mma_async.sync.aligned.m64n120k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_30 "}, {%30, %31, %32, %33}, %34, scale_d, %36, %37;}"
     : PTXMMA_REGISTERS_30("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n120k32_f16_e5m2_e4m3(uint32_t (&d)[30], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n120k32_f16_e5m2_e4m3(uint32_t (&d)[30], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %32, 0; wgmma.mma_async.sync.aligned.m64n120k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_30 "}, %30, %31, scale_d, %33, %34;}"
     : PTXMMA_REGISTERS_30("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n128k32_f16_e5m2_e4m3(uint32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n128k32_f16_e5m2_e4m3(uint32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sync.aligned.m64n128k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, scale_d, %38, %39;}"
     : PTXMMA_REGISTERS_32("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n128k32_f16_e5m2_e4m3(uint32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n128k32_f16_e5m2_e4m3(uint32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sync.aligned.m64n128k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_32 "}, %32, %33, scale_d, %35, %36;}"
     : PTXMMA_REGISTERS_32("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n136k32_f16_e5m2_e4m3(uint32_t (&d)[34], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n136k32_f16_e5m2_e4m3(uint32_t (&d)[34], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sync.aligned.m64n136k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_34 "}, {%34, %35, %36, %37}, %38, scale_d, %40, %41;}"
     : PTXMMA_REGISTERS_34("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n136k32_f16_e5m2_e4m3(uint32_t (&d)[34], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n136k32_f16_e5m2_e4m3(uint32_t (&d)[34], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sync.aligned.m64n136k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_34 "}, %34, %35, scale_d, %37, %38;}"
     : PTXMMA_REGISTERS_34("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n144k32_f16_e5m2_e4m3(uint32_t (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n144k32_f16_e5m2_e4m3(uint32_t (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sync.aligned.m64n144k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, scale_d, %42, %43;}"
     : PTXMMA_REGISTERS_36("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n144k32_f16_e5m2_e4m3(uint32_t (&d)[36], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n144k32_f16_e5m2_e4m3(uint32_t (&d)[36], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sync.aligned.m64n144k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_36 "}, %36, %37, scale_d, %39, %40;}"
     : PTXMMA_REGISTERS_36("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n152k32_f16_e5m2_e4m3(uint32_t (&d)[38], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n152k32_f16_e5m2_e4m3(uint32_t (&d)[38], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %43, 0; wgmma.mma_async.sync.aligned.m64n152k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_38 "}, {%38, %39, %40, %41}, %42, scale_d, %44, %45;}"
     : PTXMMA_REGISTERS_38("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n152k32_f16_e5m2_e4m3(uint32_t (&d)[38], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n152k32_f16_e5m2_e4m3(uint32_t (&d)[38], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %40, 0; wgmma.mma_async.sync.aligned.m64n152k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_38 "}, %38, %39, scale_d, %41, %42;}"
     : PTXMMA_REGISTERS_38("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n160k32_f16_e5m2_e4m3(uint32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n160k32_f16_e5m2_e4m3(uint32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sync.aligned.m64n160k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, scale_d, %46, %47;}"
     : PTXMMA_REGISTERS_40("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n160k32_f16_e5m2_e4m3(uint32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n160k32_f16_e5m2_e4m3(uint32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sync.aligned.m64n160k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_40 "}, %40, %41, scale_d, %43, %44;}"
     : PTXMMA_REGISTERS_40("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n168k32_f16_e5m2_e4m3(uint32_t (&d)[42], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n168k32_f16_e5m2_e4m3(uint32_t (&d)[42], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sync.aligned.m64n168k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_42 "}, {%42, %43, %44, %45}, %46, scale_d, %48, %49;}"
     : PTXMMA_REGISTERS_42("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n168k32_f16_e5m2_e4m3(uint32_t (&d)[42], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n168k32_f16_e5m2_e4m3(uint32_t (&d)[42], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sync.aligned.m64n168k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_42 "}, %42, %43, scale_d, %45, %46;}"
     : PTXMMA_REGISTERS_42("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n176k32_f16_e5m2_e4m3(uint32_t (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n176k32_f16_e5m2_e4m3(uint32_t (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sync.aligned.m64n176k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, scale_d, %50, %51;}"
     : PTXMMA_REGISTERS_44("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n176k32_f16_e5m2_e4m3(uint32_t (&d)[44], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n176k32_f16_e5m2_e4m3(uint32_t (&d)[44], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sync.aligned.m64n176k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_44 "}, %44, %45, scale_d, %47, %48;}"
     : PTXMMA_REGISTERS_44("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n184k32_f16_e5m2_e4m3(uint32_t (&d)[46], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n184k32_f16_e5m2_e4m3(uint32_t (&d)[46], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %51, 0; wgmma.mma_async.sync.aligned.m64n184k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_46 "}, {%46, %47, %48, %49}, %50, scale_d, %52, %53;}"
     : PTXMMA_REGISTERS_46("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n184k32_f16_e5m2_e4m3(uint32_t (&d)[46], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n184k32_f16_e5m2_e4m3(uint32_t (&d)[46], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %48, 0; wgmma.mma_async.sync.aligned.m64n184k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_46 "}, %46, %47, scale_d, %49, %50;}"
     : PTXMMA_REGISTERS_46("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n192k32_f16_e5m2_e4m3(uint32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n192k32_f16_e5m2_e4m3(uint32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sync.aligned.m64n192k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, scale_d, %54, %55;}"
     : PTXMMA_REGISTERS_48("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n192k32_f16_e5m2_e4m3(uint32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n192k32_f16_e5m2_e4m3(uint32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sync.aligned.m64n192k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_48 "}, %48, %49, scale_d, %51, %52;}"
     : PTXMMA_REGISTERS_48("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n200k32_f16_e5m2_e4m3(uint32_t (&d)[50], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n200k32_f16_e5m2_e4m3(uint32_t (&d)[50], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sync.aligned.m64n200k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_50 "}, {%50, %51, %52, %53}, %54, scale_d, %56, %57;}"
     : PTXMMA_REGISTERS_50("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n200k32_f16_e5m2_e4m3(uint32_t (&d)[50], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n200k32_f16_e5m2_e4m3(uint32_t (&d)[50], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sync.aligned.m64n200k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_50 "}, %50, %51, scale_d, %53, %54;}"
     : PTXMMA_REGISTERS_50("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n208k32_f16_e5m2_e4m3(uint32_t (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n208k32_f16_e5m2_e4m3(uint32_t (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sync.aligned.m64n208k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, scale_d, %58, %59;}"
     : PTXMMA_REGISTERS_52("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n208k32_f16_e5m2_e4m3(uint32_t (&d)[52], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n208k32_f16_e5m2_e4m3(uint32_t (&d)[52], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sync.aligned.m64n208k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_52 "}, %52, %53, scale_d, %55, %56;}"
     : PTXMMA_REGISTERS_52("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n216k32_f16_e5m2_e4m3(uint32_t (&d)[54], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n216k32_f16_e5m2_e4m3(uint32_t (&d)[54], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %59, 0; wgmma.mma_async.sync.aligned.m64n216k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_54 "}, {%54, %55, %56, %57}, %58, scale_d, %60, %61;}"
     : PTXMMA_REGISTERS_54("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n216k32_f16_e5m2_e4m3(uint32_t (&d)[54], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n216k32_f16_e5m2_e4m3(uint32_t (&d)[54], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %56, 0; wgmma.mma_async.sync.aligned.m64n216k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_54 "}, %54, %55, scale_d, %57, %58;}"
     : PTXMMA_REGISTERS_54("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n224k32_f16_e5m2_e4m3(uint32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n224k32_f16_e5m2_e4m3(uint32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sync.aligned.m64n224k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, scale_d, %62, %63;}"
     : PTXMMA_REGISTERS_56("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n224k32_f16_e5m2_e4m3(uint32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n224k32_f16_e5m2_e4m3(uint32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sync.aligned.m64n224k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_56 "}, %56, %57, scale_d, %59, %60;}"
     : PTXMMA_REGISTERS_56("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n232k32_f16_e5m2_e4m3(uint32_t (&d)[58], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n232k32_f16_e5m2_e4m3(uint32_t (&d)[58], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sync.aligned.m64n232k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_58 "}, {%58, %59, %60, %61}, %62, scale_d, %64, %65;}"
     : PTXMMA_REGISTERS_58("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n232k32_f16_e5m2_e4m3(uint32_t (&d)[58], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n232k32_f16_e5m2_e4m3(uint32_t (&d)[58], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sync.aligned.m64n232k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_58 "}, %58, %59, scale_d, %61, %62;}"
     : PTXMMA_REGISTERS_58("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n240k32_f16_e5m2_e4m3(uint32_t (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n240k32_f16_e5m2_e4m3(uint32_t (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sync.aligned.m64n240k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, scale_d, %66, %67;}"
     : PTXMMA_REGISTERS_60("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n240k32_f16_e5m2_e4m3(uint32_t (&d)[60], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n240k32_f16_e5m2_e4m3(uint32_t (&d)[60], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sync.aligned.m64n240k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_60 "}, %60, %61, scale_d, %63, %64;}"
     : PTXMMA_REGISTERS_60("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n248k32_f16_e5m2_e4m3(uint32_t (&d)[62], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n248k32_f16_e5m2_e4m3(uint32_t (&d)[62], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %67, 0; wgmma.mma_async.sync.aligned.m64n248k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_62 "}, {%62, %63, %64, %65}, %66, scale_d, %68, %69;}"
     : PTXMMA_REGISTERS_62("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n248k32_f16_e5m2_e4m3(uint32_t (&d)[62], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n248k32_f16_e5m2_e4m3(uint32_t (&d)[62], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %64, 0; wgmma.mma_async.sync.aligned.m64n248k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_62 "}, %62, %63, scale_d, %65, %66;}"
     : PTXMMA_REGISTERS_62("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n256k32_f16_e5m2_e4m3(uint32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n256k32_f16_e5m2_e4m3(uint32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sync.aligned.m64n256k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, scale_d, %70, %71;}"
     : PTXMMA_REGISTERS_64("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n256k32_f16_e5m2_e4m3(uint32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n256k32_f16_e5m2_e4m3(uint32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sync.aligned.m64n256k32.f16.e5m2.e4m3 {" PTXMMA_PLACES_64 "}, %64, %65, scale_d, %67, %68;}"
     : PTXMMA_REGISTERS_64("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n8k32_f32_e5m2_e4m3(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n8k32_f32_e5m2_e4m3(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %9, 0; wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e4m3 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, scale_d, %10, %11;}"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n8k32_f32_e5m2_e4m3(float (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n8k32_f32_e5m2_e4m3(float (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %6, 0; wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e4m3 {%0, %1, %2, %3}, %4, %5, scale_d, %7, %8;}"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n16k32_f32_e5m2_e4m3(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n16k32_f32_e5m2_e4m3(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %13, 0; wgmma.mma_async.sync.aligned.m64n16k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, %12, scale_d, %14, %15;}"
     : PTXMMA_REGISTERS_8("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n16k32_f32_e5m2_e4m3(float (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n16k32_f32_e5m2_e4m3(float (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %10, 0; wgmma.mma_async.sync.aligned.m64n16k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_8 "}, %8, %9, scale_d, %11, %12;}"
     : PTXMMA_REGISTERS_8("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n24k32_f32_e5m2_e4m3(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n24k32_f32_e5m2_e4m3(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %17, 0; wgmma.mma_async.sync.aligned.m64n24k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_12 "}, {%12, %13, %14, %15}, %16, scale_d, %18, %19;}"
     : PTXMMA_REGISTERS_12("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n24k32_f32_e5m2_e4m3(float (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n24k32_f32_e5m2_e4m3(float (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %14, 0; wgmma.mma_async.sync.aligned.m64n24k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_12 "}, %12, %13, scale_d, %15, %16;}"
     : PTXMMA_REGISTERS_12("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n32k32_f32_e5m2_e4m3(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n32k32_f32_e5m2_e4m3(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %21, 0; wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, scale_d, %22, %23;}"
     : PTXMMA_REGISTERS_16("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n32k32_f32_e5m2_e4m3(float (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n32k32_f32_e5m2_e4m3(float (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %18, 0; wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_16 "}, %16, %17, scale_d, %19, %20;}"
     : PTXMMA_REGISTERS_16("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n40k32_f32_e5m2_e4m3(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n40k32_f32_e5m2_e4m3(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sync.aligned.m64n40k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, scale_d, %26, %27;}"
     : PTXMMA_REGISTERS_20("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n40k32_f32_e5m2_e4m3(float (&d)[20], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n40k32_f32_e5m2_e4m3(float (&d)[20], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sync.aligned.m64n40k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_20 "}, %20, %21, scale_d, %23, %24;}"
     : PTXMMA_REGISTERS_20("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n48k32_f32_e5m2_e4m3(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n48k32_f32_e5m2_e4m3(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, scale_d, %30, %31;}"
     : PTXMMA_REGISTERS_24("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n48k32_f32_e5m2_e4m3(float (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n48k32_f32_e5m2_e4m3(float (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_24 "}, %24, %25, scale_d, %27, %28;}"
     : PTXMMA_REGISTERS_24("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n56k32_f32_e5m2_e4m3(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n56k32_f32_e5m2_e4m3(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sync.aligned.m64n56k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, scale_d, %34, %35;}"
     : PTXMMA_REGISTERS_28("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n56k32_f32_e5m2_e4m3(float (&d)[28], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n56k32_f32_e5m2_e4m3(float (&d)[28], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sync.aligned.m64n56k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_28 "}, %28, %29, scale_d, %31, %32;}"
     : PTXMMA_REGISTERS_28("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n64k32_f32_e5m2_e4m3(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n64k32_f32_e5m2_e4m3(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, scale_d, %38, %39;}"
     : PTXMMA_REGISTERS_32("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n64k32_f32_e5m2_e4m3(float (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n64k32_f32_e5m2_e4m3(float (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_32 "}, %32, %33, scale_d, %35, %36;}"
     : PTXMMA_REGISTERS_32("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n72k32_f32_e5m2_e4m3(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n72k32_f32_e5m2_e4m3(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sync.aligned.m64n72k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, scale_d, %42, %43;}"
     : PTXMMA_REGISTERS_36("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n72k32_f32_e5m2_e4m3(float (&d)[36], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n72k32_f32_e5m2_e4m3(float (&d)[36], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sync.aligned.m64n72k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_36 "}, %36, %37, scale_d, %39, %40;}"
     : PTXMMA_REGISTERS_36("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n80k32_f32_e5m2_e4m3(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n80k32_f32_e5m2_e4m3(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, scale_d, %46, %47;}"
     : PTXMMA_REGISTERS_40("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n80k32_f32_e5m2_e4m3(float (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n80k32_f32_e5m2_e4m3(float (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_40 "}, %40, %41, scale_d, %43, %44;}"
     : PTXMMA_REGISTERS_40("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n88k32_f32_e5m2_e4m3(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n88k32_f32_e5m2_e4m3(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sync.aligned.m64n88k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, scale_d, %50, %51;}"
     : PTXMMA_REGISTERS_44("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n88k32_f32_e5m2_e4m3(float (&d)[44], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n88k32_f32_e5m2_e4m3(float (&d)[44], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sync.aligned.m64n88k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_44 "}, %44, %45, scale_d, %47, %48;}"
     : PTXMMA_REGISTERS_44("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n96k32_f32_e5m2_e4m3(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n96k32_f32_e5m2_e4m3(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sync.aligned.m64n96k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, scale_d, %54, %55;}"
     : PTXMMA_REGISTERS_48("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n96k32_f32_e5m2_e4m3(float (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n96k32_f32_e5m2_e4m3(float (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sync.aligned.m64n96k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_48 "}, %48, %49, scale_d, %51, %52;}"
     : PTXMMA_REGISTERS_48("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n104k32_f32_e5m2_e4m3(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n104k32_f32_e5m2_e4m3(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sync.aligned.m64n104k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, scale_d, %58, %59;}"
     : PTXMMA_REGISTERS_52("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n104k32_f32_e5m2_e4m3(float (&d)[52], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n104k32_f32_e5m2_e4m3(float (&d)[52], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sync.aligned.m64n104k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_52 "}, %52, %53, scale_d, %55, %56;}"
     : PTXMMA_REGISTERS_52("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n112k32_f32_e5m2_e4m3(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n112k32_f32_e5m2_e4m3(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sync.aligned.m64n112k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, scale_d, %62, %63;}"
     : PTXMMA_REGISTERS_56("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n112k32_f32_e5m2_e4m3(float (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n112k32_f32_e5m2_e4m3(float (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sync.aligned.m64n112k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_56 "}, %56, %57, scale_d, %59, %60;}"
     : PTXMMA_REGISTERS_56("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n120k32_f32_e5m2_e4m3(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n120k32_f32_e5m2_e4m3(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sync.aligned.m64n120k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, scale_d, %66, %67;}"
     : PTXMMA_REGISTERS_60("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n120k32_f32_e5m2_e4m3(float (&d)[60], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n120k32_f32_e5m2_e4m3(float (&d)[60], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sync.aligned.m64n120k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_60 "}, %60, %61, scale_d, %63, %64;}"
     : PTXMMA_REGISTERS_60("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n128k32_f32_e5m2_e4m3(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n128k32_f32_e5m2_e4m3(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, scale_d, %70, %71;}"
     : PTXMMA_REGISTERS_64("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n128k32_f32_e5m2_e4m3(float (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n128k32_f32_e5m2_e4m3(float (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_64 "}, %64, %65, scale_d, %67, %68;}"
     : PTXMMA_REGISTERS_64("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n136k32_f32_e5m2_e4m3(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n136k32_f32_e5m2_e4m3(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %73, 0; wgmma.mma_async.sync.aligned.m64n136k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_68 "}, {%68, %69, %70, %71}, %72, scale_d, %74, %75;}"
     : PTXMMA_REGISTERS_68("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n136k32_f32_e5m2_e4m3(float (&d)[68], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n136k32_f32_e5m2_e4m3(float (&d)[68], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %70, 0; wgmma.mma_async.sync.aligned.m64n136k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_68 "}, %68, %69, scale_d, %71, %72;}"
     : PTXMMA_REGISTERS_68("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n144k32_f32_e5m2_e4m3(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n144k32_f32_e5m2_e4m3(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %77, 0; wgmma.mma_async.sync.aligned.m64n144k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_72 "}, {%72, %73, %74, %75}, %76, scale_d, %78, %79;}"
     : PTXMMA_REGISTERS_72("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n144k32_f32_e5m2_e4m3(float (&d)[72], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n144k32_f32_e5m2_e4m3(float (&d)[72], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %74, 0; wgmma.mma_async.sync.aligned.m64n144k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_72 "}, %72, %73, scale_d, %75, %76;}"
     : PTXMMA_REGISTERS_72("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n152k32_f32_e5m2_e4m3(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n152k32_f32_e5m2_e4m3(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %81, 0; wgmma.mma_async.sync.aligned.m64n152k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_76 "}, {%76, %77, %78, %79}, %80, scale_d, %82, %83;}"
     : PTXMMA_REGISTERS_76("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n152k32_f32_e5m2_e4m3(float (&d)[76], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n152k32_f32_e5m2_e4m3(float (&d)[76], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %78, 0; wgmma.mma_async.sync.aligned.m64n152k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_76 "}, %76, %77, scale_d, %79, %80;}"
     : PTXMMA_REGISTERS_76("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n160k32_f32_e5m2_e4m3(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n160k32_f32_e5m2_e4m3(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %85, 0; wgmma.mma_async.sync.aligned.m64n160k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_80 "}, {%80, %81, %82, %83}, %84, scale_d, %86, %87;}"
     : PTXMMA_REGISTERS_80("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n160k32_f32_e5m2_e4m3(float (&d)[80], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n160k32_f32_e5m2_e4m3(float (&d)[80], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %82, 0; wgmma.mma_async.sync.aligned.m64n160k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_80 "}, %80, %81, scale_d, %83, %84;}"
     : PTXMMA_REGISTERS_80("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n168k32_f32_e5m2_e4m3(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n168k32_f32_e5m2_e4m3(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %89, 0; wgmma.mma_async.sync.aligned.m64n168k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_84 "}, {%84, %85, %86, %87}, %88, scale_d, %90, %91;}"
     : PTXMMA_REGISTERS_84("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n168k32_f32_e5m2_e4m3(float (&d)[84], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n168k32_f32_e5m2_e4m3(float (&d)[84], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %86, 0; wgmma.mma_async.sync.aligned.m64n168k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_84 "}, %84, %85, scale_d, %87, %88;}"
     : PTXMMA_REGISTERS_84("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n176k32_f32_e5m2_e4m3(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n176k32_f32_e5m2_e4m3(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %93, 0; wgmma.mma_async.sync.aligned.m64n176k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_88 "}, {%88, %89, %90, %91}, %92, scale_d, %94, %95;}"
     : PTXMMA_REGISTERS_88("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n176k32_f32_e5m2_e4m3(float (&d)[88], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n176k32_f32_e5m2_e4m3(float (&d)[88], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %90, 0; wgmma.mma_async.sync.aligned.m64n176k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_88 "}, %88, %89, scale_d, %91, %92;}"
     : PTXMMA_REGISTERS_88("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n184k32_f32_e5m2_e4m3(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n184k32_f32_e5m2_e4m3(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %97, 0; wgmma.mma_async.sync.aligned.m64n184k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_92 "}, {%92, %93, %94, %95}, %96, scale_d, %98, %99;}"
     : PTXMMA_REGISTERS_92("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n184k32_f32_e5m2_e4m3(float (&d)[92], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n184k32_f32_e5m2_e4m3(float (&d)[92], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %94, 0; wgmma.mma_async.sync.aligned.m64n184k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_92 "}, %92, %93, scale_d, %95, %96;}"
     : PTXMMA_REGISTERS_92("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n192k32_f32_e5m2_e4m3(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n192k32_f32_e5m2_e4m3(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %101, 0; wgmma.mma_async.sync.aligned.m64n192k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_96 "}, {%96, %97, %98, %99}, %100, scale_d, %102, %103;}"
     : PTXMMA_REGISTERS_96("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n192k32_f32_e5m2_e4m3(float (&d)[96], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n192k32_f32_e5m2_e4m3(float (&d)[96], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %98, 0; wgmma.mma_async.sync.aligned.m64n192k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_96 "}, %96, %97, scale_d, %99, %100;}"
     : PTXMMA_REGISTERS_96("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n200k32_f32_e5m2_e4m3(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n200k32_f32_e5m2_e4m3(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %105, 0; wgmma.mma_async.sync.aligned.m64n200k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_100 "}, {%100, %101, %102, %103}, %104, scale_d, %106, %107;}"
     : PTXMMA_REGISTERS_100("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n200k32_f32_e5m2_e4m3(float (&d)[100], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n200k32_f32_e5m2_e4m3(float (&d)[100], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %102, 0; wgmma.mma_async.sync.aligned.m64n200k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_100 "}, %100, %101, scale_d, %103, %104;}"
     : PTXMMA_REGISTERS_100("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n208k32_f32_e5m2_e4m3(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n208k32_f32_e5m2_e4m3(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %109, 0; wgmma.mma_async.sync.aligned.m64n208k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_104 "}, {%104, %105, %106, %107}, %108, scale_d, %110, %111;}"
     : PTXMMA_REGISTERS_104("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n208k32_f32_e5m2_e4m3(float (&d)[104], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n208k32_f32_e5m2_e4m3(float (&d)[104], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %106, 0; wgmma.mma_async.sync.aligned.m64n208k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_104 "}, %104, %105, scale_d, %107, %108;}"
     : PTXMMA_REGISTERS_104("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n216k32_f32_e5m2_e4m3(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n216k32_f32_e5m2_e4m3(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %113, 0; wgmma.mma_async.sync.aligned.m64n216k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_108 "}, {%108, %109, %110, %111}, %112, scale_d, %114, %115;}"
     : PTXMMA_REGISTERS_108("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n216k32_f32_e5m2_e4m3(float (&d)[108], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n216k32_f32_e5m2_e4m3(float (&d)[108], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %110, 0; wgmma.mma_async.sync.aligned.m64n216k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_108 "}, %108, %109, scale_d, %111, %112;}"
     : PTXMMA_REGISTERS_108("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n224k32_f32_e5m2_e4m3(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n224k32_f32_e5m2_e4m3(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %117, 0; wgmma.mma_async.sync.aligned.m64n224k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_112 "}, {%112, %113, %114, %115}, %116, scale_d, %118, %119;}"
     : PTXMMA_REGISTERS_112("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n224k32_f32_e5m2_e4m3(float (&d)[112], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n224k32_f32_e5m2_e4m3(float (&d)[112], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %114, 0; wgmma.mma_async.sync.aligned.m64n224k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_112 "}, %112, %113, scale_d, %115, %116;}"
     : PTXMMA_REGISTERS_112("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n232k32_f32_e5m2_e4m3(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n232k32_f32_e5m2_e4m3(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %121, 0; wgmma.mma_async.sync.aligned.m64n232k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_116 "}, {%116, %117, %118, %119}, %120, scale_d, %122, %123;}"
     : PTXMMA_REGISTERS_116("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n232k32_f32_e5m2_e4m3(float (&d)[116], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n232k32_f32_e5m2_e4m3(float (&d)[116], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %118, 0; wgmma.mma_async.sync.aligned.m64n232k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_116 "}, %116, %117, scale_d, %119, %120;}"
     : PTXMMA_REGISTERS_116("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n240k32_f32_e5m2_e4m3(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n240k32_f32_e5m2_e4m3(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %125, 0; wgmma.mma_async.sync.aligned.m64n240k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_120 "}, {%120, %121, %122, %123}, %124, scale_d, %126, %127;}"
     : PTXMMA_REGISTERS_120("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n240k32_f32_e5m2_e4m3(float (&d)[120], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n240k32_f32_e5m2_e4m3(float (&d)[120], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %122, 0; wgmma.mma_async.sync.aligned.m64n240k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_120 "}, %120, %121, scale_d, %123, %124;}"
     : PTXMMA_REGISTERS_120("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n248k32_f32_e5m2_e4m3(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n248k32_f32_e5m2_e4m3(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %129, 0; wgmma.mma_async.sync.aligned.m64n248k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_124 "}, {%124, %125, %126, %127}, %128, scale_d, %130, %131;}"
     : PTXMMA_REGISTERS_124("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n248k32_f32_e5m2_e4m3(float (&d)[124], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n248k32_f32_e5m2_e4m3(float (&d)[124], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %126, 0; wgmma.mma_async.sync.aligned.m64n248k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_124 "}, %124, %125, scale_d, %127, %128;}"
     : PTXMMA_REGISTERS_124("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n256k32_f32_e5m2_e4m3(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n256k32_f32_e5m2_e4m3(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %133, 0; wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_128 "}, {%128, %129, %130, %131}, %132, scale_d, %134, %135;}"
     : PTXMMA_REGISTERS_128("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n256k32_f32_e5m2_e4m3(float (&d)[128], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n256k32_f32_e5m2_e4m3(float (&d)[128], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %130, 0; wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e4m3 {" PTXMMA_PLACES_128 "}, %128, %129, scale_d, %131, %132;}"
     : PTXMMA_REGISTERS_128("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-
 #else
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n8k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n16k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n24k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n32k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n40k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n48k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n56k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n64k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n72k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n80k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n88k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n96k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n104k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n112k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n120k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n128k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n136k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n144k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n152k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n160k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n168k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n176k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n184k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n192k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n200k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n208k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n216k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n224k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n232k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n240k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n248k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n256k32_f16_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n8k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n16k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n24k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n32k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n40k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n48k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n56k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n64k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n72k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n80k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n88k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n96k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n104k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n112k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n120k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n128k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n136k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n144k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n152k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n160k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n168k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n176k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n184k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n192k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n200k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n208k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n216k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n224k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n232k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n240k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n248k32_f32_e5m2_e4m3, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n256k32_f32_e5m2_e4m3, 4, int...)
+PTXMMA_SM_90A_PTX_8_0_ABSENT
 #endif
 
 template <int columns>
-struct wgmma<shape<64, columns, 32>, f16, e5m2, e4m3> : detail::front {
+struct wgmma<shape<64, columns, 32>, f16, e5m2, e4m3> {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<f16, uint32_t, columns / 4, columns / 2, layout::wgmma_m64nNk32_d_b16>;
@@ -1380,18 +1952,17 @@ struct wgmma<shape<64, columns, 32>, f16, e5m2, e4m3> : detail::front {
   using b_tile = operand_tile<e4m3, majorness, swizzle, extent, depth, 32>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
-  template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) {
+  template <class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);
-  }
+  )
 
-  template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) {
+  template <class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1428,13 +1999,12 @@ struct wgmma<shape<64, columns, 32>, f16, e5m2, e4m3> : detail::front {
     PTXMMA_N(248, wgmma_m64n248k32_f16_e5m2_e4m3)
     PTXMMA_N(256, wgmma_m64n256k32_f16_e5m2_e4m3)
   )
-#endif
 };
 template <int columns>
 struct wgmma<shape<64, columns>, f16, e5m2, e4m3> : wgmma<shape<64, columns, 32>, f16, e5m2, e4m3> {};
 
 template <int columns>
-struct wgmma<shape<64, columns, 32>, f32, e5m2, e4m3> : detail::front {
+struct wgmma<shape<64, columns, 32>, f32, e5m2, e4m3> {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_m64nNk32_d_b32>;
@@ -1446,18 +2016,17 @@ struct wgmma<shape<64, columns, 32>, f32, e5m2, e4m3> : detail::front {
   using b_tile = operand_tile<e4m3, majorness, swizzle, extent, depth, 32>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
-  template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) {
+  template <class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);
-  }
+  )
 
-  template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) {
+  template <class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1494,7 +2063,6 @@ struct wgmma<shape<64, columns, 32>, f32, e5m2, e4m3> : detail::front {
     PTXMMA_N(248, wgmma_m64n248k32_f32_e5m2_e4m3)
     PTXMMA_N(256, wgmma_m64n256k32_f32_e5m2_e4m3)
   )
-#endif
 };
 template <int columns>
 struct wgmma<shape<64, columns>, f32, e5m2, e4m3> : wgmma<shape<64, columns, 32>, f32, e5m2, e4m3> {};

@@ -20,11 +20,12 @@
 namespace ptxmma {
 
 // PTX ISA 8.0, sm_90a
-#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n8k16_f16_f16_f16(uint32_t (&d)[2], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n8k16_f16_f16_f16(uint32_t (&d)[2], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -33,10 +34,15 @@ PTXMMA_FUNCTION wgmma_m64n8k16_f16_f16_f16(uint32_t (&d)[2], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n8k16_f16_f16_f16(uint32_t (&d)[2], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n8k16_f16_f16_f16(uint32_t (&d)[2], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -45,10 +51,15 @@ PTXMMA_FUNCTION wgmma_m64n8k16_f16_f16_f16(uint32_t (&d)[2], uint64_t a_desc, ui
     : "+r"(d[0]), "+r"(d[1])
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n16k16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n16k16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -57,10 +68,15 @@ PTXMMA_FUNCTION wgmma_m64n16k16_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n16k16_f16_f16_f16(uint32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n16k16_f16_f16_f16(uint32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -69,10 +85,15 @@ PTXMMA_FUNCTION wgmma_m64n16k16_f16_f16_f16(uint32_t (&d)[4], uint64_t a_desc, u
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n24k16_f16_f16_f16(uint32_t (&d)[6], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n24k16_f16_f16_f16(uint32_t (&d)[6], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -81,10 +102,15 @@ PTXMMA_FUNCTION wgmma_m64n24k16_f16_f16_f16(uint32_t (&d)[6], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n24k16_f16_f16_f16(uint32_t (&d)[6], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n24k16_f16_f16_f16(uint32_t (&d)[6], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -93,10 +119,15 @@ PTXMMA_FUNCTION wgmma_m64n24k16_f16_f16_f16(uint32_t (&d)[6], uint64_t a_desc, u
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5])
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n32k16_f16_f16_f16(uint32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n32k16_f16_f16_f16(uint32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -105,10 +136,15 @@ PTXMMA_FUNCTION wgmma_m64n32k16_f16_f16_f16(uint32_t (&d)[8], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n32k16_f16_f16_f16(uint32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n32k16_f16_f16_f16(uint32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -117,10 +153,15 @@ PTXMMA_FUNCTION wgmma_m64n32k16_f16_f16_f16(uint32_t (&d)[8], uint64_t a_desc, u
     : PTXMMA_REGISTERS_8("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n40k16_f16_f16_f16(uint32_t (&d)[10], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n40k16_f16_f16_f16(uint32_t (&d)[10], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -129,10 +170,15 @@ PTXMMA_FUNCTION wgmma_m64n40k16_f16_f16_f16(uint32_t (&d)[10], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n40k16_f16_f16_f16(uint32_t (&d)[10], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n40k16_f16_f16_f16(uint32_t (&d)[10], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -141,10 +187,15 @@ PTXMMA_FUNCTION wgmma_m64n40k16_f16_f16_f16(uint32_t (&d)[10], uint64_t a_desc, 
     : PTXMMA_REGISTERS_10("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n48k16_f16_f16_f16(uint32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n48k16_f16_f16_f16(uint32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -153,10 +204,15 @@ PTXMMA_FUNCTION wgmma_m64n48k16_f16_f16_f16(uint32_t (&d)[12], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n48k16_f16_f16_f16(uint32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n48k16_f16_f16_f16(uint32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -165,10 +221,15 @@ PTXMMA_FUNCTION wgmma_m64n48k16_f16_f16_f16(uint32_t (&d)[12], uint64_t a_desc, 
     : PTXMMA_REGISTERS_12("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n56k16_f16_f16_f16(uint32_t (&d)[14], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n56k16_f16_f16_f16(uint32_t (&d)[14], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -177,10 +238,15 @@ PTXMMA_FUNCTION wgmma_m64n56k16_f16_f16_f16(uint32_t (&d)[14], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n56k16_f16_f16_f16(uint32_t (&d)[14], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n56k16_f16_f16_f16(uint32_t (&d)[14], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -189,10 +255,15 @@ PTXMMA_FUNCTION wgmma_m64n56k16_f16_f16_f16(uint32_t (&d)[14], uint64_t a_desc, 
     : PTXMMA_REGISTERS_14("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n64k16_f16_f16_f16(uint32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n64k16_f16_f16_f16(uint32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -201,10 +272,15 @@ PTXMMA_FUNCTION wgmma_m64n64k16_f16_f16_f16(uint32_t (&d)[16], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n64k16_f16_f16_f16(uint32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n64k16_f16_f16_f16(uint32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -213,10 +289,15 @@ PTXMMA_FUNCTION wgmma_m64n64k16_f16_f16_f16(uint32_t (&d)[16], uint64_t a_desc, 
     : PTXMMA_REGISTERS_16("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n72k16_f16_f16_f16(uint32_t (&d)[18], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n72k16_f16_f16_f16(uint32_t (&d)[18], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -225,10 +306,15 @@ PTXMMA_FUNCTION wgmma_m64n72k16_f16_f16_f16(uint32_t (&d)[18], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n72k16_f16_f16_f16(uint32_t (&d)[18], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n72k16_f16_f16_f16(uint32_t (&d)[18], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -237,10 +323,15 @@ PTXMMA_FUNCTION wgmma_m64n72k16_f16_f16_f16(uint32_t (&d)[18], uint64_t a_desc, 
     : PTXMMA_REGISTERS_18("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n80k16_f16_f16_f16(uint32_t (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n80k16_f16_f16_f16(uint32_t (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -249,10 +340,15 @@ PTXMMA_FUNCTION wgmma_m64n80k16_f16_f16_f16(uint32_t (&d)[20], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n80k16_f16_f16_f16(uint32_t (&d)[20], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n80k16_f16_f16_f16(uint32_t (&d)[20], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -261,10 +357,15 @@ PTXMMA_FUNCTION wgmma_m64n80k16_f16_f16_f16(uint32_t (&d)[20], uint64_t a_desc, 
     : PTXMMA_REGISTERS_20("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n88k16_f16_f16_f16(uint32_t (&d)[22], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n88k16_f16_f16_f16(uint32_t (&d)[22], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -273,10 +374,15 @@ PTXMMA_FUNCTION wgmma_m64n88k16_f16_f16_f16(uint32_t (&d)[22], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n88k16_f16_f16_f16(uint32_t (&d)[22], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n88k16_f16_f16_f16(uint32_t (&d)[22], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -285,10 +391,15 @@ PTXMMA_FUNCTION wgmma_m64n88k16_f16_f16_f16(uint32_t (&d)[22], uint64_t a_desc, 
     : PTXMMA_REGISTERS_22("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n96k16_f16_f16_f16(uint32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n96k16_f16_f16_f16(uint32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -297,10 +408,15 @@ PTXMMA_FUNCTION wgmma_m64n96k16_f16_f16_f16(uint32_t (&d)[24], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n96k16_f16_f16_f16(uint32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n96k16_f16_f16_f16(uint32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -309,10 +425,15 @@ PTXMMA_FUNCTION wgmma_m64n96k16_f16_f16_f16(uint32_t (&d)[24], uint64_t a_desc, 
     : PTXMMA_REGISTERS_24("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n104k16_f16_f16_f16(uint32_t (&d)[26], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n104k16_f16_f16_f16(uint32_t (&d)[26], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -321,10 +442,15 @@ PTXMMA_FUNCTION wgmma_m64n104k16_f16_f16_f16(uint32_t (&d)[26], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n104k16_f16_f16_f16(uint32_t (&d)[26], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n104k16_f16_f16_f16(uint32_t (&d)[26], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -333,10 +459,15 @@ PTXMMA_FUNCTION wgmma_m64n104k16_f16_f16_f16(uint32_t (&d)[26], uint64_t a_desc,
     : PTXMMA_REGISTERS_26("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n112k16_f16_f16_f16(uint32_t (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n112k16_f16_f16_f16(uint32_t (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -345,10 +476,15 @@ PTXMMA_FUNCTION wgmma_m64n112k16_f16_f16_f16(uint32_t (&d)[28], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n112k16_f16_f16_f16(uint32_t (&d)[28], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n112k16_f16_f16_f16(uint32_t (&d)[28], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -357,10 +493,15 @@ PTXMMA_FUNCTION wgmma_m64n112k16_f16_f16_f16(uint32_t (&d)[28], uint64_t a_desc,
     : PTXMMA_REGISTERS_28("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n120k16_f16_f16_f16(uint32_t (&d)[30], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n120k16_f16_f16_f16(uint32_t (&d)[30], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -369,10 +510,15 @@ PTXMMA_FUNCTION wgmma_m64n120k16_f16_f16_f16(uint32_t (&d)[30], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n120k16_f16_f16_f16(uint32_t (&d)[30], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n120k16_f16_f16_f16(uint32_t (&d)[30], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -381,10 +527,15 @@ PTXMMA_FUNCTION wgmma_m64n120k16_f16_f16_f16(uint32_t (&d)[30], uint64_t a_desc,
     : PTXMMA_REGISTERS_30("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n128k16_f16_f16_f16(uint32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n128k16_f16_f16_f16(uint32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -393,10 +544,15 @@ PTXMMA_FUNCTION wgmma_m64n128k16_f16_f16_f16(uint32_t (&d)[32], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n128k16_f16_f16_f16(uint32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n128k16_f16_f16_f16(uint32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -405,10 +561,15 @@ PTXMMA_FUNCTION wgmma_m64n128k16_f16_f16_f16(uint32_t (&d)[32], uint64_t a_desc,
     : PTXMMA_REGISTERS_32("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n136k16_f16_f16_f16(uint32_t (&d)[34], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n136k16_f16_f16_f16(uint32_t (&d)[34], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -417,10 +578,15 @@ PTXMMA_FUNCTION wgmma_m64n136k16_f16_f16_f16(uint32_t (&d)[34], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n136k16_f16_f16_f16(uint32_t (&d)[34], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n136k16_f16_f16_f16(uint32_t (&d)[34], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -429,10 +595,15 @@ PTXMMA_FUNCTION wgmma_m64n136k16_f16_f16_f16(uint32_t (&d)[34], uint64_t a_desc,
     : PTXMMA_REGISTERS_34("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n144k16_f16_f16_f16(uint32_t (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n144k16_f16_f16_f16(uint32_t (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -441,10 +612,15 @@ PTXMMA_FUNCTION wgmma_m64n144k16_f16_f16_f16(uint32_t (&d)[36], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n144k16_f16_f16_f16(uint32_t (&d)[36], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n144k16_f16_f16_f16(uint32_t (&d)[36], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -453,10 +629,15 @@ PTXMMA_FUNCTION wgmma_m64n144k16_f16_f16_f16(uint32_t (&d)[36], uint64_t a_desc,
     : PTXMMA_REGISTERS_36("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n152k16_f16_f16_f16(uint32_t (&d)[38], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n152k16_f16_f16_f16(uint32_t (&d)[38], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -465,10 +646,15 @@ PTXMMA_FUNCTION wgmma_m64n152k16_f16_f16_f16(uint32_t (&d)[38], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n152k16_f16_f16_f16(uint32_t (&d)[38], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n152k16_f16_f16_f16(uint32_t (&d)[38], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -477,10 +663,15 @@ PTXMMA_FUNCTION wgmma_m64n152k16_f16_f16_f16(uint32_t (&d)[38], uint64_t a_desc,
     : PTXMMA_REGISTERS_38("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n160k16_f16_f16_f16(uint32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n160k16_f16_f16_f16(uint32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -489,10 +680,15 @@ PTXMMA_FUNCTION wgmma_m64n160k16_f16_f16_f16(uint32_t (&d)[40], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n160k16_f16_f16_f16(uint32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n160k16_f16_f16_f16(uint32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -501,10 +697,15 @@ PTXMMA_FUNCTION wgmma_m64n160k16_f16_f16_f16(uint32_t (&d)[40], uint64_t a_desc,
     : PTXMMA_REGISTERS_40("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n168k16_f16_f16_f16(uint32_t (&d)[42], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n168k16_f16_f16_f16(uint32_t (&d)[42], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -513,10 +714,15 @@ PTXMMA_FUNCTION wgmma_m64n168k16_f16_f16_f16(uint32_t (&d)[42], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n168k16_f16_f16_f16(uint32_t (&d)[42], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n168k16_f16_f16_f16(uint32_t (&d)[42], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -525,10 +731,15 @@ PTXMMA_FUNCTION wgmma_m64n168k16_f16_f16_f16(uint32_t (&d)[42], uint64_t a_desc,
     : PTXMMA_REGISTERS_42("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n176k16_f16_f16_f16(uint32_t (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n176k16_f16_f16_f16(uint32_t (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -537,10 +748,15 @@ PTXMMA_FUNCTION wgmma_m64n176k16_f16_f16_f16(uint32_t (&d)[44], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n176k16_f16_f16_f16(uint32_t (&d)[44], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n176k16_f16_f16_f16(uint32_t (&d)[44], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -549,10 +765,15 @@ PTXMMA_FUNCTION wgmma_m64n176k16_f16_f16_f16(uint32_t (&d)[44], uint64_t a_desc,
     : PTXMMA_REGISTERS_44("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n184k16_f16_f16_f16(uint32_t (&d)[46], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n184k16_f16_f16_f16(uint32_t (&d)[46], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -561,10 +782,15 @@ PTXMMA_FUNCTION wgmma_m64n184k16_f16_f16_f16(uint32_t (&d)[46], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n184k16_f16_f16_f16(uint32_t (&d)[46], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n184k16_f16_f16_f16(uint32_t (&d)[46], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -573,10 +799,15 @@ PTXMMA_FUNCTION wgmma_m64n184k16_f16_f16_f16(uint32_t (&d)[46], uint64_t a_desc,
     : PTXMMA_REGISTERS_46("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n192k16_f16_f16_f16(uint32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n192k16_f16_f16_f16(uint32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -585,10 +816,15 @@ PTXMMA_FUNCTION wgmma_m64n192k16_f16_f16_f16(uint32_t (&d)[48], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n192k16_f16_f16_f16(uint32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n192k16_f16_f16_f16(uint32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -597,10 +833,15 @@ PTXMMA_FUNCTION wgmma_m64n192k16_f16_f16_f16(uint32_t (&d)[48], uint64_t a_desc,
     : PTXMMA_REGISTERS_48("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n200k16_f16_f16_f16(uint32_t (&d)[50], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n200k16_f16_f16_f16(uint32_t (&d)[50], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -609,10 +850,15 @@ PTXMMA_FUNCTION wgmma_m64n200k16_f16_f16_f16(uint32_t (&d)[50], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n200k16_f16_f16_f16(uint32_t (&d)[50], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n200k16_f16_f16_f16(uint32_t (&d)[50], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -621,10 +867,15 @@ PTXMMA_FUNCTION wgmma_m64n200k16_f16_f16_f16(uint32_t (&d)[50], uint64_t a_desc,
     : PTXMMA_REGISTERS_50("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n208k16_f16_f16_f16(uint32_t (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n208k16_f16_f16_f16(uint32_t (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -633,10 +884,15 @@ PTXMMA_FUNCTION wgmma_m64n208k16_f16_f16_f16(uint32_t (&d)[52], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n208k16_f16_f16_f16(uint32_t (&d)[52], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n208k16_f16_f16_f16(uint32_t (&d)[52], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -645,10 +901,15 @@ PTXMMA_FUNCTION wgmma_m64n208k16_f16_f16_f16(uint32_t (&d)[52], uint64_t a_desc,
     : PTXMMA_REGISTERS_52("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n216k16_f16_f16_f16(uint32_t (&d)[54], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n216k16_f16_f16_f16(uint32_t (&d)[54], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -657,10 +918,15 @@ PTXMMA_FUNCTION wgmma_m64n216k16_f16_f16_f16(uint32_t (&d)[54], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n216k16_f16_f16_f16(uint32_t (&d)[54], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n216k16_f16_f16_f16(uint32_t (&d)[54], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -669,10 +935,15 @@ PTXMMA_FUNCTION wgmma_m64n216k16_f16_f16_f16(uint32_t (&d)[54], uint64_t a_desc,
     : PTXMMA_REGISTERS_54("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n224k16_f16_f16_f16(uint32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n224k16_f16_f16_f16(uint32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -681,10 +952,15 @@ PTXMMA_FUNCTION wgmma_m64n224k16_f16_f16_f16(uint32_t (&d)[56], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n224k16_f16_f16_f16(uint32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n224k16_f16_f16_f16(uint32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -693,10 +969,15 @@ PTXMMA_FUNCTION wgmma_m64n224k16_f16_f16_f16(uint32_t (&d)[56], uint64_t a_desc,
     : PTXMMA_REGISTERS_56("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n232k16_f16_f16_f16(uint32_t (&d)[58], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n232k16_f16_f16_f16(uint32_t (&d)[58], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -705,10 +986,15 @@ PTXMMA_FUNCTION wgmma_m64n232k16_f16_f16_f16(uint32_t (&d)[58], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n232k16_f16_f16_f16(uint32_t (&d)[58], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n232k16_f16_f16_f16(uint32_t (&d)[58], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -717,10 +1003,15 @@ PTXMMA_FUNCTION wgmma_m64n232k16_f16_f16_f16(uint32_t (&d)[58], uint64_t a_desc,
     : PTXMMA_REGISTERS_58("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n240k16_f16_f16_f16(uint32_t (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n240k16_f16_f16_f16(uint32_t (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -729,10 +1020,15 @@ PTXMMA_FUNCTION wgmma_m64n240k16_f16_f16_f16(uint32_t (&d)[60], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n240k16_f16_f16_f16(uint32_t (&d)[60], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n240k16_f16_f16_f16(uint32_t (&d)[60], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -741,10 +1037,15 @@ PTXMMA_FUNCTION wgmma_m64n240k16_f16_f16_f16(uint32_t (&d)[60], uint64_t a_desc,
     : PTXMMA_REGISTERS_60("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n248k16_f16_f16_f16(uint32_t (&d)[62], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n248k16_f16_f16_f16(uint32_t (&d)[62], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -753,10 +1054,15 @@ PTXMMA_FUNCTION wgmma_m64n248k16_f16_f16_f16(uint32_t (&d)[62], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n248k16_f16_f16_f16(uint32_t (&d)[62], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n248k16_f16_f16_f16(uint32_t (&d)[62], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -765,10 +1071,15 @@ PTXMMA_FUNCTION wgmma_m64n248k16_f16_f16_f16(uint32_t (&d)[62], uint64_t a_desc,
     : PTXMMA_REGISTERS_62("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n256k16_f16_f16_f16(uint32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n256k16_f16_f16_f16(uint32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -777,10 +1088,15 @@ PTXMMA_FUNCTION wgmma_m64n256k16_f16_f16_f16(uint32_t (&d)[64], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n256k16_f16_f16_f16(uint32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n256k16_f16_f16_f16(uint32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -789,10 +1105,15 @@ PTXMMA_FUNCTION wgmma_m64n256k16_f16_f16_f16(uint32_t (&d)[64], uint64_t a_desc,
     : PTXMMA_REGISTERS_64("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n8k16_f32_f16_f16(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n8k16_f32_f16_f16(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -801,10 +1122,15 @@ PTXMMA_FUNCTION wgmma_m64n8k16_f32_f16_f16(float (&d)[4], const uint32_t (&a)[4]
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n8k16_f32_f16_f16(float (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n8k16_f32_f16_f16(float (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -813,10 +1139,15 @@ PTXMMA_FUNCTION wgmma_m64n8k16_f32_f16_f16(float (&d)[4], uint64_t a_desc, uint6
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n16k16_f32_f16_f16(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n16k16_f32_f16_f16(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -825,10 +1156,15 @@ PTXMMA_FUNCTION wgmma_m64n16k16_f32_f16_f16(float (&d)[8], const uint32_t (&a)[4
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n16k16_f32_f16_f16(float (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n16k16_f32_f16_f16(float (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -837,10 +1173,15 @@ PTXMMA_FUNCTION wgmma_m64n16k16_f32_f16_f16(float (&d)[8], uint64_t a_desc, uint
     : PTXMMA_REGISTERS_8("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n24k16_f32_f16_f16(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n24k16_f32_f16_f16(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -849,10 +1190,15 @@ PTXMMA_FUNCTION wgmma_m64n24k16_f32_f16_f16(float (&d)[12], const uint32_t (&a)[
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n24k16_f32_f16_f16(float (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n24k16_f32_f16_f16(float (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -861,10 +1207,15 @@ PTXMMA_FUNCTION wgmma_m64n24k16_f32_f16_f16(float (&d)[12], uint64_t a_desc, uin
     : PTXMMA_REGISTERS_12("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n32k16_f32_f16_f16(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n32k16_f32_f16_f16(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -873,10 +1224,15 @@ PTXMMA_FUNCTION wgmma_m64n32k16_f32_f16_f16(float (&d)[16], const uint32_t (&a)[
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n32k16_f32_f16_f16(float (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n32k16_f32_f16_f16(float (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -885,10 +1241,15 @@ PTXMMA_FUNCTION wgmma_m64n32k16_f32_f16_f16(float (&d)[16], uint64_t a_desc, uin
     : PTXMMA_REGISTERS_16("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n40k16_f32_f16_f16(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n40k16_f32_f16_f16(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -897,10 +1258,15 @@ PTXMMA_FUNCTION wgmma_m64n40k16_f32_f16_f16(float (&d)[20], const uint32_t (&a)[
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n40k16_f32_f16_f16(float (&d)[20], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n40k16_f32_f16_f16(float (&d)[20], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -909,10 +1275,15 @@ PTXMMA_FUNCTION wgmma_m64n40k16_f32_f16_f16(float (&d)[20], uint64_t a_desc, uin
     : PTXMMA_REGISTERS_20("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n48k16_f32_f16_f16(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n48k16_f32_f16_f16(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -921,10 +1292,15 @@ PTXMMA_FUNCTION wgmma_m64n48k16_f32_f16_f16(float (&d)[24], const uint32_t (&a)[
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n48k16_f32_f16_f16(float (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n48k16_f32_f16_f16(float (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -933,10 +1309,15 @@ PTXMMA_FUNCTION wgmma_m64n48k16_f32_f16_f16(float (&d)[24], uint64_t a_desc, uin
     : PTXMMA_REGISTERS_24("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n56k16_f32_f16_f16(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n56k16_f32_f16_f16(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -945,10 +1326,15 @@ PTXMMA_FUNCTION wgmma_m64n56k16_f32_f16_f16(float (&d)[28], const uint32_t (&a)[
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n56k16_f32_f16_f16(float (&d)[28], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n56k16_f32_f16_f16(float (&d)[28], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -957,10 +1343,15 @@ PTXMMA_FUNCTION wgmma_m64n56k16_f32_f16_f16(float (&d)[28], uint64_t a_desc, uin
     : PTXMMA_REGISTERS_28("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n64k16_f32_f16_f16(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n64k16_f32_f16_f16(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -969,10 +1360,15 @@ PTXMMA_FUNCTION wgmma_m64n64k16_f32_f16_f16(float (&d)[32], const uint32_t (&a)[
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n64k16_f32_f16_f16(float (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n64k16_f32_f16_f16(float (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -981,10 +1377,15 @@ PTXMMA_FUNCTION wgmma_m64n64k16_f32_f16_f16(float (&d)[32], uint64_t a_desc, uin
     : PTXMMA_REGISTERS_32("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n72k16_f32_f16_f16(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n72k16_f32_f16_f16(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -993,10 +1394,15 @@ PTXMMA_FUNCTION wgmma_m64n72k16_f32_f16_f16(float (&d)[36], const uint32_t (&a)[
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n72k16_f32_f16_f16(float (&d)[36], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n72k16_f32_f16_f16(float (&d)[36], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1005,10 +1411,15 @@ PTXMMA_FUNCTION wgmma_m64n72k16_f32_f16_f16(float (&d)[36], uint64_t a_desc, uin
     : PTXMMA_REGISTERS_36("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n80k16_f32_f16_f16(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n80k16_f32_f16_f16(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1017,10 +1428,15 @@ PTXMMA_FUNCTION wgmma_m64n80k16_f32_f16_f16(float (&d)[40], const uint32_t (&a)[
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n80k16_f32_f16_f16(float (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n80k16_f32_f16_f16(float (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1029,10 +1445,15 @@ PTXMMA_FUNCTION wgmma_m64n80k16_f32_f16_f16(float (&d)[40], uint64_t a_desc, uin
     : PTXMMA_REGISTERS_40("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n88k16_f32_f16_f16(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n88k16_f32_f16_f16(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1041,10 +1462,15 @@ PTXMMA_FUNCTION wgmma_m64n88k16_f32_f16_f16(float (&d)[44], const uint32_t (&a)[
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n88k16_f32_f16_f16(float (&d)[44], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n88k16_f32_f16_f16(float (&d)[44], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1053,10 +1479,15 @@ PTXMMA_FUNCTION wgmma_m64n88k16_f32_f16_f16(float (&d)[44], uint64_t a_desc, uin
     : PTXMMA_REGISTERS_44("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n96k16_f32_f16_f16(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n96k16_f32_f16_f16(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1065,10 +1496,15 @@ PTXMMA_FUNCTION wgmma_m64n96k16_f32_f16_f16(float (&d)[48], const uint32_t (&a)[
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n96k16_f32_f16_f16(float (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n96k16_f32_f16_f16(float (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1077,10 +1513,15 @@ PTXMMA_FUNCTION wgmma_m64n96k16_f32_f16_f16(float (&d)[48], uint64_t a_desc, uin
     : PTXMMA_REGISTERS_48("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n104k16_f32_f16_f16(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n104k16_f32_f16_f16(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1089,10 +1530,15 @@ PTXMMA_FUNCTION wgmma_m64n104k16_f32_f16_f16(float (&d)[52], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n104k16_f32_f16_f16(float (&d)[52], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n104k16_f32_f16_f16(float (&d)[52], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1101,10 +1547,15 @@ PTXMMA_FUNCTION wgmma_m64n104k16_f32_f16_f16(float (&d)[52], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_52("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n112k16_f32_f16_f16(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n112k16_f32_f16_f16(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1113,10 +1564,15 @@ PTXMMA_FUNCTION wgmma_m64n112k16_f32_f16_f16(float (&d)[56], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n112k16_f32_f16_f16(float (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n112k16_f32_f16_f16(float (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1125,10 +1581,15 @@ PTXMMA_FUNCTION wgmma_m64n112k16_f32_f16_f16(float (&d)[56], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_56("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n120k16_f32_f16_f16(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n120k16_f32_f16_f16(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1137,10 +1598,15 @@ PTXMMA_FUNCTION wgmma_m64n120k16_f32_f16_f16(float (&d)[60], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n120k16_f32_f16_f16(float (&d)[60], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n120k16_f32_f16_f16(float (&d)[60], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1149,10 +1615,15 @@ PTXMMA_FUNCTION wgmma_m64n120k16_f32_f16_f16(float (&d)[60], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_60("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n128k16_f32_f16_f16(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n128k16_f32_f16_f16(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1161,10 +1632,15 @@ PTXMMA_FUNCTION wgmma_m64n128k16_f32_f16_f16(float (&d)[64], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n128k16_f32_f16_f16(float (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n128k16_f32_f16_f16(float (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1173,10 +1649,15 @@ PTXMMA_FUNCTION wgmma_m64n128k16_f32_f16_f16(float (&d)[64], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_64("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n136k16_f32_f16_f16(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n136k16_f32_f16_f16(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1185,10 +1666,15 @@ PTXMMA_FUNCTION wgmma_m64n136k16_f32_f16_f16(float (&d)[68], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n136k16_f32_f16_f16(float (&d)[68], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n136k16_f32_f16_f16(float (&d)[68], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1197,10 +1683,15 @@ PTXMMA_FUNCTION wgmma_m64n136k16_f32_f16_f16(float (&d)[68], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_68("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n144k16_f32_f16_f16(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n144k16_f32_f16_f16(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1209,10 +1700,15 @@ PTXMMA_FUNCTION wgmma_m64n144k16_f32_f16_f16(float (&d)[72], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n144k16_f32_f16_f16(float (&d)[72], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n144k16_f32_f16_f16(float (&d)[72], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1221,10 +1717,15 @@ PTXMMA_FUNCTION wgmma_m64n144k16_f32_f16_f16(float (&d)[72], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_72("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n152k16_f32_f16_f16(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n152k16_f32_f16_f16(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1233,10 +1734,15 @@ PTXMMA_FUNCTION wgmma_m64n152k16_f32_f16_f16(float (&d)[76], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n152k16_f32_f16_f16(float (&d)[76], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n152k16_f32_f16_f16(float (&d)[76], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1245,10 +1751,15 @@ PTXMMA_FUNCTION wgmma_m64n152k16_f32_f16_f16(float (&d)[76], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_76("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n160k16_f32_f16_f16(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n160k16_f32_f16_f16(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1257,10 +1768,15 @@ PTXMMA_FUNCTION wgmma_m64n160k16_f32_f16_f16(float (&d)[80], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n160k16_f32_f16_f16(float (&d)[80], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n160k16_f32_f16_f16(float (&d)[80], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1269,10 +1785,15 @@ PTXMMA_FUNCTION wgmma_m64n160k16_f32_f16_f16(float (&d)[80], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_80("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n168k16_f32_f16_f16(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n168k16_f32_f16_f16(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1281,10 +1802,15 @@ PTXMMA_FUNCTION wgmma_m64n168k16_f32_f16_f16(float (&d)[84], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n168k16_f32_f16_f16(float (&d)[84], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n168k16_f32_f16_f16(float (&d)[84], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1293,10 +1819,15 @@ PTXMMA_FUNCTION wgmma_m64n168k16_f32_f16_f16(float (&d)[84], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_84("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n176k16_f32_f16_f16(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n176k16_f32_f16_f16(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1305,10 +1836,15 @@ PTXMMA_FUNCTION wgmma_m64n176k16_f32_f16_f16(float (&d)[88], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n176k16_f32_f16_f16(float (&d)[88], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n176k16_f32_f16_f16(float (&d)[88], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1317,10 +1853,15 @@ PTXMMA_FUNCTION wgmma_m64n176k16_f32_f16_f16(float (&d)[88], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_88("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n184k16_f32_f16_f16(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n184k16_f32_f16_f16(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1329,10 +1870,15 @@ PTXMMA_FUNCTION wgmma_m64n184k16_f32_f16_f16(float (&d)[92], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n184k16_f32_f16_f16(float (&d)[92], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n184k16_f32_f16_f16(float (&d)[92], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1341,10 +1887,15 @@ PTXMMA_FUNCTION wgmma_m64n184k16_f32_f16_f16(float (&d)[92], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_92("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n192k16_f32_f16_f16(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n192k16_f32_f16_f16(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1353,10 +1904,15 @@ PTXMMA_FUNCTION wgmma_m64n192k16_f32_f16_f16(float (&d)[96], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n192k16_f32_f16_f16(float (&d)[96], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n192k16_f32_f16_f16(float (&d)[96], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1365,10 +1921,15 @@ PTXMMA_FUNCTION wgmma_m64n192k16_f32_f16_f16(float (&d)[96], uint64_t a_desc, ui
     : PTXMMA_REGISTERS_96("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n200k16_f32_f16_f16(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n200k16_f32_f16_f16(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1377,10 +1938,15 @@ PTXMMA_FUNCTION wgmma_m64n200k16_f32_f16_f16(float (&d)[100], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n200k16_f32_f16_f16(float (&d)[100], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n200k16_f32_f16_f16(float (&d)[100], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1389,10 +1955,15 @@ PTXMMA_FUNCTION wgmma_m64n200k16_f32_f16_f16(float (&d)[100], uint64_t a_desc, u
     : PTXMMA_REGISTERS_100("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n208k16_f32_f16_f16(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n208k16_f32_f16_f16(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1401,10 +1972,15 @@ PTXMMA_FUNCTION wgmma_m64n208k16_f32_f16_f16(float (&d)[104], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n208k16_f32_f16_f16(float (&d)[104], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n208k16_f32_f16_f16(float (&d)[104], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1413,10 +1989,15 @@ PTXMMA_FUNCTION wgmma_m64n208k16_f32_f16_f16(float (&d)[104], uint64_t a_desc, u
     : PTXMMA_REGISTERS_104("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n216k16_f32_f16_f16(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n216k16_f32_f16_f16(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1425,10 +2006,15 @@ PTXMMA_FUNCTION wgmma_m64n216k16_f32_f16_f16(float (&d)[108], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n216k16_f32_f16_f16(float (&d)[108], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n216k16_f32_f16_f16(float (&d)[108], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1437,10 +2023,15 @@ PTXMMA_FUNCTION wgmma_m64n216k16_f32_f16_f16(float (&d)[108], uint64_t a_desc, u
     : PTXMMA_REGISTERS_108("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n224k16_f32_f16_f16(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n224k16_f32_f16_f16(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1449,10 +2040,15 @@ PTXMMA_FUNCTION wgmma_m64n224k16_f32_f16_f16(float (&d)[112], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n224k16_f32_f16_f16(float (&d)[112], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n224k16_f32_f16_f16(float (&d)[112], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1461,10 +2057,15 @@ PTXMMA_FUNCTION wgmma_m64n224k16_f32_f16_f16(float (&d)[112], uint64_t a_desc, u
     : PTXMMA_REGISTERS_112("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n232k16_f32_f16_f16(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n232k16_f32_f16_f16(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1473,10 +2074,15 @@ PTXMMA_FUNCTION wgmma_m64n232k16_f32_f16_f16(float (&d)[116], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n232k16_f32_f16_f16(float (&d)[116], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n232k16_f32_f16_f16(float (&d)[116], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1485,10 +2091,15 @@ PTXMMA_FUNCTION wgmma_m64n232k16_f32_f16_f16(float (&d)[116], uint64_t a_desc, u
     : PTXMMA_REGISTERS_116("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n240k16_f32_f16_f16(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n240k16_f32_f16_f16(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1497,10 +2108,15 @@ PTXMMA_FUNCTION wgmma_m64n240k16_f32_f16_f16(float (&d)[120], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n240k16_f32_f16_f16(float (&d)[120], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n240k16_f32_f16_f16(float (&d)[120], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1509,10 +2125,15 @@ PTXMMA_FUNCTION wgmma_m64n240k16_f32_f16_f16(float (&d)[120], uint64_t a_desc, u
     : PTXMMA_REGISTERS_120("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n248k16_f32_f16_f16(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n248k16_f32_f16_f16(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1521,10 +2142,15 @@ PTXMMA_FUNCTION wgmma_m64n248k16_f32_f16_f16(float (&d)[124], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n248k16_f32_f16_f16(float (&d)[124], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n248k16_f32_f16_f16(float (&d)[124], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1533,10 +2159,15 @@ PTXMMA_FUNCTION wgmma_m64n248k16_f32_f16_f16(float (&d)[124], uint64_t a_desc, u
     : PTXMMA_REGISTERS_124("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n256k16_f32_f16_f16(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n256k16_f32_f16_f16(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_b, 0, 1);
@@ -1545,10 +2176,15 @@ PTXMMA_FUNCTION wgmma_m64n256k16_f32_f16_f16(float (&d)[128], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_m64n256k16_f32_f16_f16(float (&d)[128], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n256k16_f32_f16_f16(float (&d)[128], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   PTXMMA_ONE_OF(imm_trans_a, 0, 1);
@@ -1557,76 +2193,12 @@ PTXMMA_FUNCTION wgmma_m64n256k16_f32_f16_f16(float (&d)[128], uint64_t a_desc, u
     : PTXMMA_REGISTERS_128("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a), "n"(imm_trans_b));
 }
-
 #else
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n8k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n16k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n24k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n32k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n40k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n48k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n56k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n64k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n72k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n80k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n88k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n96k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n104k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n112k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n120k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n128k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n136k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n144k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n152k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n160k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n168k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n176k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n184k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n192k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n200k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n208k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n216k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n224k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n232k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n240k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n248k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n256k16_f16_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n8k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n16k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n24k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n32k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n40k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n48k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n56k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n64k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n72k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n80k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n88k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n96k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n104k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n112k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n120k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n128k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n136k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n144k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n152k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n160k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n168k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n176k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n184k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n192k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n200k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n208k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n216k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n224k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n232k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n240k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n248k16_f32_f16_f16, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n256k16_f32_f16_f16, 4, int...)
+PTXMMA_SM_90A_PTX_8_0_ABSENT
 #endif
 
 template <int columns>
-struct wgmma<shape<64, columns, 16>, f16, f16, f16> : detail::front {
+struct wgmma<shape<64, columns, 16>, f16, f16, f16> {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 16;
   using d = fragment<f16, uint32_t, columns / 4, columns / 2, layout::wgmma_m64nNk16_d_b16>;
@@ -1638,18 +2210,17 @@ struct wgmma<shape<64, columns, 16>, f16, f16, f16> : detail::front {
   using b_tile = operand_tile<f16, majorness, swizzle, extent, depth, 16>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
-  template <ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, bool scale_d, Options...) {
+  template <ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, scale_d);
-  }
+  )
 
-  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, bool scale_d, Options...) {
+  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1686,13 +2257,12 @@ struct wgmma<shape<64, columns, 16>, f16, f16, f16> : detail::front {
     PTXMMA_N(248, wgmma_m64n248k16_f16_f16_f16)
     PTXMMA_N(256, wgmma_m64n256k16_f16_f16_f16)
   )
-#endif
 };
 template <int columns>
 struct wgmma<shape<64, columns>, f16, f16, f16> : wgmma<shape<64, columns, 16>, f16, f16, f16> {};
 
 template <int columns>
-struct wgmma<shape<64, columns, 16>, f32, f16, f16> : detail::front {
+struct wgmma<shape<64, columns, 16>, f32, f16, f16> {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 16;
   using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_m64nNk16_d_b32>;
@@ -1704,18 +2274,17 @@ struct wgmma<shape<64, columns, 16>, f32, f16, f16> : detail::front {
   using b_tile = operand_tile<f16, majorness, swizzle, extent, depth, 16>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
-  template <ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, bool scale_d, Options...) {
+  template <ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, scale_d);
-  }
+  )
 
-  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, bool scale_d, Options...) {
+  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1752,7 +2321,6 @@ struct wgmma<shape<64, columns, 16>, f32, f16, f16> : detail::front {
     PTXMMA_N(248, wgmma_m64n248k16_f32_f16_f16)
     PTXMMA_N(256, wgmma_m64n256k16_f32_f16_f16)
   )
-#endif
 };
 template <int columns>
 struct wgmma<shape<64, columns>, f32, f16, f16> : wgmma<shape<64, columns, 16>, f32, f16, f16> {};

@@ -18,685 +18,969 @@
 namespace ptxmma {
 
 // PTX ISA 8.0, sm_90a
-#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n8k8_f32_tf32_tf32(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n8k8_f32_tf32_tf32(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %9, 0; wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, scale_d, %10, %11;}"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n8k8_f32_tf32_tf32(float (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n8k8_f32_tf32_tf32(float (&d)[4], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %6, 0; wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%0, %1, %2, %3}, %4, %5, scale_d, %7, %8;}"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n16k8_f32_tf32_tf32(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n16k8_f32_tf32_tf32(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %13, 0; wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, %12, scale_d, %14, %15;}"
     : PTXMMA_REGISTERS_8("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n16k8_f32_tf32_tf32(float (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n16k8_f32_tf32_tf32(float (&d)[8], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %10, 0; wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {" PTXMMA_PLACES_8 "}, %8, %9, scale_d, %11, %12;}"
     : PTXMMA_REGISTERS_8("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n24k8_f32_tf32_tf32(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n24k8_f32_tf32_tf32(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %17, 0; wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32 {" PTXMMA_PLACES_12 "}, {%12, %13, %14, %15}, %16, scale_d, %18, %19;}"
     : PTXMMA_REGISTERS_12("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n24k8_f32_tf32_tf32(float (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n24k8_f32_tf32_tf32(float (&d)[12], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %14, 0; wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32 {" PTXMMA_PLACES_12 "}, %12, %13, scale_d, %15, %16;}"
     : PTXMMA_REGISTERS_12("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n32k8_f32_tf32_tf32(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n32k8_f32_tf32_tf32(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %21, 0; wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, scale_d, %22, %23;}"
     : PTXMMA_REGISTERS_16("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n32k8_f32_tf32_tf32(float (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n32k8_f32_tf32_tf32(float (&d)[16], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %18, 0; wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {" PTXMMA_PLACES_16 "}, %16, %17, scale_d, %19, %20;}"
     : PTXMMA_REGISTERS_16("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n40k8_f32_tf32_tf32(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n40k8_f32_tf32_tf32(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %25, 0; wgmma.mma_async.sync.aligned.m64n40k8.f32.tf32.tf32 {" PTXMMA_PLACES_20 "}, {%20, %21, %22, %23}, %24, scale_d, %26, %27;}"
     : PTXMMA_REGISTERS_20("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n40k8_f32_tf32_tf32(float (&d)[20], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n40k8_f32_tf32_tf32(float (&d)[20], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %22, 0; wgmma.mma_async.sync.aligned.m64n40k8.f32.tf32.tf32 {" PTXMMA_PLACES_20 "}, %20, %21, scale_d, %23, %24;}"
     : PTXMMA_REGISTERS_20("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n48k8_f32_tf32_tf32(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n48k8_f32_tf32_tf32(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %29, 0; wgmma.mma_async.sync.aligned.m64n48k8.f32.tf32.tf32 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, scale_d, %30, %31;}"
     : PTXMMA_REGISTERS_24("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n48k8_f32_tf32_tf32(float (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n48k8_f32_tf32_tf32(float (&d)[24], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %26, 0; wgmma.mma_async.sync.aligned.m64n48k8.f32.tf32.tf32 {" PTXMMA_PLACES_24 "}, %24, %25, scale_d, %27, %28;}"
     : PTXMMA_REGISTERS_24("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n56k8_f32_tf32_tf32(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n56k8_f32_tf32_tf32(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %33, 0; wgmma.mma_async.sync.aligned.m64n56k8.f32.tf32.tf32 {" PTXMMA_PLACES_28 "}, {%28, %29, %30, %31}, %32, scale_d, %34, %35;}"
     : PTXMMA_REGISTERS_28("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n56k8_f32_tf32_tf32(float (&d)[28], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n56k8_f32_tf32_tf32(float (&d)[28], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %30, 0; wgmma.mma_async.sync.aligned.m64n56k8.f32.tf32.tf32 {" PTXMMA_PLACES_28 "}, %28, %29, scale_d, %31, %32;}"
     : PTXMMA_REGISTERS_28("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n64k8_f32_tf32_tf32(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n64k8_f32_tf32_tf32(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %37, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, scale_d, %38, %39;}"
     : PTXMMA_REGISTERS_32("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n64k8_f32_tf32_tf32(float (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n64k8_f32_tf32_tf32(float (&d)[32], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %34, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {" PTXMMA_PLACES_32 "}, %32, %33, scale_d, %35, %36;}"
     : PTXMMA_REGISTERS_32("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n72k8_f32_tf32_tf32(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n72k8_f32_tf32_tf32(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %41, 0; wgmma.mma_async.sync.aligned.m64n72k8.f32.tf32.tf32 {" PTXMMA_PLACES_36 "}, {%36, %37, %38, %39}, %40, scale_d, %42, %43;}"
     : PTXMMA_REGISTERS_36("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n72k8_f32_tf32_tf32(float (&d)[36], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n72k8_f32_tf32_tf32(float (&d)[36], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %38, 0; wgmma.mma_async.sync.aligned.m64n72k8.f32.tf32.tf32 {" PTXMMA_PLACES_36 "}, %36, %37, scale_d, %39, %40;}"
     : PTXMMA_REGISTERS_36("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n80k8_f32_tf32_tf32(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n80k8_f32_tf32_tf32(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %45, 0; wgmma.mma_async.sync.aligned.m64n80k8.f32.tf32.tf32 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, scale_d, %46, %47;}"
     : PTXMMA_REGISTERS_40("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n80k8_f32_tf32_tf32(float (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n80k8_f32_tf32_tf32(float (&d)[40], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %42, 0; wgmma.mma_async.sync.aligned.m64n80k8.f32.tf32.tf32 {" PTXMMA_PLACES_40 "}, %40, %41, scale_d, %43, %44;}"
     : PTXMMA_REGISTERS_40("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n88k8_f32_tf32_tf32(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n88k8_f32_tf32_tf32(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %49, 0; wgmma.mma_async.sync.aligned.m64n88k8.f32.tf32.tf32 {" PTXMMA_PLACES_44 "}, {%44, %45, %46, %47}, %48, scale_d, %50, %51;}"
     : PTXMMA_REGISTERS_44("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n88k8_f32_tf32_tf32(float (&d)[44], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n88k8_f32_tf32_tf32(float (&d)[44], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %46, 0; wgmma.mma_async.sync.aligned.m64n88k8.f32.tf32.tf32 {" PTXMMA_PLACES_44 "}, %44, %45, scale_d, %47, %48;}"
     : PTXMMA_REGISTERS_44("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n96k8_f32_tf32_tf32(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n96k8_f32_tf32_tf32(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %53, 0; wgmma.mma_async.sync.aligned.m64n96k8.f32.tf32.tf32 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, scale_d, %54, %55;}"
     : PTXMMA_REGISTERS_48("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n96k8_f32_tf32_tf32(float (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n96k8_f32_tf32_tf32(float (&d)[48], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %50, 0; wgmma.mma_async.sync.aligned.m64n96k8.f32.tf32.tf32 {" PTXMMA_PLACES_48 "}, %48, %49, scale_d, %51, %52;}"
     : PTXMMA_REGISTERS_48("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n104k8_f32_tf32_tf32(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n104k8_f32_tf32_tf32(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %57, 0; wgmma.mma_async.sync.aligned.m64n104k8.f32.tf32.tf32 {" PTXMMA_PLACES_52 "}, {%52, %53, %54, %55}, %56, scale_d, %58, %59;}"
     : PTXMMA_REGISTERS_52("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n104k8_f32_tf32_tf32(float (&d)[52], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n104k8_f32_tf32_tf32(float (&d)[52], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %54, 0; wgmma.mma_async.sync.aligned.m64n104k8.f32.tf32.tf32 {" PTXMMA_PLACES_52 "}, %52, %53, scale_d, %55, %56;}"
     : PTXMMA_REGISTERS_52("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n112k8_f32_tf32_tf32(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n112k8_f32_tf32_tf32(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %61, 0; wgmma.mma_async.sync.aligned.m64n112k8.f32.tf32.tf32 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, scale_d, %62, %63;}"
     : PTXMMA_REGISTERS_56("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n112k8_f32_tf32_tf32(float (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n112k8_f32_tf32_tf32(float (&d)[56], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %58, 0; wgmma.mma_async.sync.aligned.m64n112k8.f32.tf32.tf32 {" PTXMMA_PLACES_56 "}, %56, %57, scale_d, %59, %60;}"
     : PTXMMA_REGISTERS_56("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n120k8_f32_tf32_tf32(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n120k8_f32_tf32_tf32(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %65, 0; wgmma.mma_async.sync.aligned.m64n120k8.f32.tf32.tf32 {" PTXMMA_PLACES_60 "}, {%60, %61, %62, %63}, %64, scale_d, %66, %67;}"
     : PTXMMA_REGISTERS_60("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n120k8_f32_tf32_tf32(float (&d)[60], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n120k8_f32_tf32_tf32(float (&d)[60], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %62, 0; wgmma.mma_async.sync.aligned.m64n120k8.f32.tf32.tf32 {" PTXMMA_PLACES_60 "}, %60, %61, scale_d, %63, %64;}"
     : PTXMMA_REGISTERS_60("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n128k8_f32_tf32_tf32(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n128k8_f32_tf32_tf32(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %69, 0; wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, scale_d, %70, %71;}"
     : PTXMMA_REGISTERS_64("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n128k8_f32_tf32_tf32(float (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n128k8_f32_tf32_tf32(float (&d)[64], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %66, 0; wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {" PTXMMA_PLACES_64 "}, %64, %65, scale_d, %67, %68;}"
     : PTXMMA_REGISTERS_64("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n136k8_f32_tf32_tf32(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n136k8_f32_tf32_tf32(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %73, 0; wgmma.mma_async.sync.aligned.m64n136k8.f32.tf32.tf32 {" PTXMMA_PLACES_68 "}, {%68, %69, %70, %71}, %72, scale_d, %74, %75;}"
     : PTXMMA_REGISTERS_68("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n136k8_f32_tf32_tf32(float (&d)[68], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n136k8_f32_tf32_tf32(float (&d)[68], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %70, 0; wgmma.mma_async.sync.aligned.m64n136k8.f32.tf32.tf32 {" PTXMMA_PLACES_68 "}, %68, %69, scale_d, %71, %72;}"
     : PTXMMA_REGISTERS_68("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n144k8_f32_tf32_tf32(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n144k8_f32_tf32_tf32(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %77, 0; wgmma.mma_async.sync.aligned.m64n144k8.f32.tf32.tf32 {" PTXMMA_PLACES_72 "}, {%72, %73, %74, %75}, %76, scale_d, %78, %79;}"
     : PTXMMA_REGISTERS_72("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n144k8_f32_tf32_tf32(float (&d)[72], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n144k8_f32_tf32_tf32(float (&d)[72], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %74, 0; wgmma.mma_async.sync.aligned.m64n144k8.f32.tf32.tf32 {" PTXMMA_PLACES_72 "}, %72, %73, scale_d, %75, %76;}"
     : PTXMMA_REGISTERS_72("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n152k8_f32_tf32_tf32(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n152k8_f32_tf32_tf32(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %81, 0; wgmma.mma_async.sync.aligned.m64n152k8.f32.tf32.tf32 {" PTXMMA_PLACES_76 "}, {%76, %77, %78, %79}, %80, scale_d, %82, %83;}"
     : PTXMMA_REGISTERS_76("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n152k8_f32_tf32_tf32(float (&d)[76], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n152k8_f32_tf32_tf32(float (&d)[76], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %78, 0; wgmma.mma_async.sync.aligned.m64n152k8.f32.tf32.tf32 {" PTXMMA_PLACES_76 "}, %76, %77, scale_d, %79, %80;}"
     : PTXMMA_REGISTERS_76("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n160k8_f32_tf32_tf32(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n160k8_f32_tf32_tf32(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %85, 0; wgmma.mma_async.sync.aligned.m64n160k8.f32.tf32.tf32 {" PTXMMA_PLACES_80 "}, {%80, %81, %82, %83}, %84, scale_d, %86, %87;}"
     : PTXMMA_REGISTERS_80("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n160k8_f32_tf32_tf32(float (&d)[80], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n160k8_f32_tf32_tf32(float (&d)[80], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %82, 0; wgmma.mma_async.sync.aligned.m64n160k8.f32.tf32.tf32 {" PTXMMA_PLACES_80 "}, %80, %81, scale_d, %83, %84;}"
     : PTXMMA_REGISTERS_80("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n168k8_f32_tf32_tf32(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n168k8_f32_tf32_tf32(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %89, 0; wgmma.mma_async.sync.aligned.m64n168k8.f32.tf32.tf32 {" PTXMMA_PLACES_84 "}, {%84, %85, %86, %87}, %88, scale_d, %90, %91;}"
     : PTXMMA_REGISTERS_84("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n168k8_f32_tf32_tf32(float (&d)[84], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n168k8_f32_tf32_tf32(float (&d)[84], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %86, 0; wgmma.mma_async.sync.aligned.m64n168k8.f32.tf32.tf32 {" PTXMMA_PLACES_84 "}, %84, %85, scale_d, %87, %88;}"
     : PTXMMA_REGISTERS_84("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n176k8_f32_tf32_tf32(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n176k8_f32_tf32_tf32(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %93, 0; wgmma.mma_async.sync.aligned.m64n176k8.f32.tf32.tf32 {" PTXMMA_PLACES_88 "}, {%88, %89, %90, %91}, %92, scale_d, %94, %95;}"
     : PTXMMA_REGISTERS_88("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n176k8_f32_tf32_tf32(float (&d)[88], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n176k8_f32_tf32_tf32(float (&d)[88], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %90, 0; wgmma.mma_async.sync.aligned.m64n176k8.f32.tf32.tf32 {" PTXMMA_PLACES_88 "}, %88, %89, scale_d, %91, %92;}"
     : PTXMMA_REGISTERS_88("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n184k8_f32_tf32_tf32(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n184k8_f32_tf32_tf32(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %97, 0; wgmma.mma_async.sync.aligned.m64n184k8.f32.tf32.tf32 {" PTXMMA_PLACES_92 "}, {%92, %93, %94, %95}, %96, scale_d, %98, %99;}"
     : PTXMMA_REGISTERS_92("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n184k8_f32_tf32_tf32(float (&d)[92], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n184k8_f32_tf32_tf32(float (&d)[92], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %94, 0; wgmma.mma_async.sync.aligned.m64n184k8.f32.tf32.tf32 {" PTXMMA_PLACES_92 "}, %92, %93, scale_d, %95, %96;}"
     : PTXMMA_REGISTERS_92("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n192k8_f32_tf32_tf32(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n192k8_f32_tf32_tf32(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %101, 0; wgmma.mma_async.sync.aligned.m64n192k8.f32.tf32.tf32 {" PTXMMA_PLACES_96 "}, {%96, %97, %98, %99}, %100, scale_d, %102, %103;}"
     : PTXMMA_REGISTERS_96("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n192k8_f32_tf32_tf32(float (&d)[96], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n192k8_f32_tf32_tf32(float (&d)[96], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %98, 0; wgmma.mma_async.sync.aligned.m64n192k8.f32.tf32.tf32 {" PTXMMA_PLACES_96 "}, %96, %97, scale_d, %99, %100;}"
     : PTXMMA_REGISTERS_96("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n200k8_f32_tf32_tf32(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n200k8_f32_tf32_tf32(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %105, 0; wgmma.mma_async.sync.aligned.m64n200k8.f32.tf32.tf32 {" PTXMMA_PLACES_100 "}, {%100, %101, %102, %103}, %104, scale_d, %106, %107;}"
     : PTXMMA_REGISTERS_100("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n200k8_f32_tf32_tf32(float (&d)[100], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n200k8_f32_tf32_tf32(float (&d)[100], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %102, 0; wgmma.mma_async.sync.aligned.m64n200k8.f32.tf32.tf32 {" PTXMMA_PLACES_100 "}, %100, %101, scale_d, %103, %104;}"
     : PTXMMA_REGISTERS_100("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n208k8_f32_tf32_tf32(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n208k8_f32_tf32_tf32(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %109, 0; wgmma.mma_async.sync.aligned.m64n208k8.f32.tf32.tf32 {" PTXMMA_PLACES_104 "}, {%104, %105, %106, %107}, %108, scale_d, %110, %111;}"
     : PTXMMA_REGISTERS_104("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n208k8_f32_tf32_tf32(float (&d)[104], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n208k8_f32_tf32_tf32(float (&d)[104], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %106, 0; wgmma.mma_async.sync.aligned.m64n208k8.f32.tf32.tf32 {" PTXMMA_PLACES_104 "}, %104, %105, scale_d, %107, %108;}"
     : PTXMMA_REGISTERS_104("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n216k8_f32_tf32_tf32(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n216k8_f32_tf32_tf32(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %113, 0; wgmma.mma_async.sync.aligned.m64n216k8.f32.tf32.tf32 {" PTXMMA_PLACES_108 "}, {%108, %109, %110, %111}, %112, scale_d, %114, %115;}"
     : PTXMMA_REGISTERS_108("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n216k8_f32_tf32_tf32(float (&d)[108], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n216k8_f32_tf32_tf32(float (&d)[108], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %110, 0; wgmma.mma_async.sync.aligned.m64n216k8.f32.tf32.tf32 {" PTXMMA_PLACES_108 "}, %108, %109, scale_d, %111, %112;}"
     : PTXMMA_REGISTERS_108("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n224k8_f32_tf32_tf32(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n224k8_f32_tf32_tf32(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %117, 0; wgmma.mma_async.sync.aligned.m64n224k8.f32.tf32.tf32 {" PTXMMA_PLACES_112 "}, {%112, %113, %114, %115}, %116, scale_d, %118, %119;}"
     : PTXMMA_REGISTERS_112("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n224k8_f32_tf32_tf32(float (&d)[112], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n224k8_f32_tf32_tf32(float (&d)[112], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %114, 0; wgmma.mma_async.sync.aligned.m64n224k8.f32.tf32.tf32 {" PTXMMA_PLACES_112 "}, %112, %113, scale_d, %115, %116;}"
     : PTXMMA_REGISTERS_112("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n232k8_f32_tf32_tf32(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n232k8_f32_tf32_tf32(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %121, 0; wgmma.mma_async.sync.aligned.m64n232k8.f32.tf32.tf32 {" PTXMMA_PLACES_116 "}, {%116, %117, %118, %119}, %120, scale_d, %122, %123;}"
     : PTXMMA_REGISTERS_116("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n232k8_f32_tf32_tf32(float (&d)[116], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n232k8_f32_tf32_tf32(float (&d)[116], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %118, 0; wgmma.mma_async.sync.aligned.m64n232k8.f32.tf32.tf32 {" PTXMMA_PLACES_116 "}, %116, %117, scale_d, %119, %120;}"
     : PTXMMA_REGISTERS_116("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n240k8_f32_tf32_tf32(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n240k8_f32_tf32_tf32(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %125, 0; wgmma.mma_async.sync.aligned.m64n240k8.f32.tf32.tf32 {" PTXMMA_PLACES_120 "}, {%120, %121, %122, %123}, %124, scale_d, %126, %127;}"
     : PTXMMA_REGISTERS_120("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n240k8_f32_tf32_tf32(float (&d)[120], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n240k8_f32_tf32_tf32(float (&d)[120], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %122, 0; wgmma.mma_async.sync.aligned.m64n240k8.f32.tf32.tf32 {" PTXMMA_PLACES_120 "}, %120, %121, scale_d, %123, %124;}"
     : PTXMMA_REGISTERS_120("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n248k8_f32_tf32_tf32(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n248k8_f32_tf32_tf32(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %129, 0; wgmma.mma_async.sync.aligned.m64n248k8.f32.tf32.tf32 {" PTXMMA_PLACES_124 "}, {%124, %125, %126, %127}, %128, scale_d, %130, %131;}"
     : PTXMMA_REGISTERS_124("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n248k8_f32_tf32_tf32(float (&d)[124], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n248k8_f32_tf32_tf32(float (&d)[124], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %126, 0; wgmma.mma_async.sync.aligned.m64n248k8.f32.tf32.tf32 {" PTXMMA_PLACES_124 "}, %124, %125, scale_d, %127, %128;}"
     : PTXMMA_REGISTERS_124("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n256k8_f32_tf32_tf32(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n256k8_f32_tf32_tf32(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %133, 0; wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 {" PTXMMA_PLACES_128 "}, {%128, %129, %130, %131}, %132, scale_d, %134, %135;}"
     : PTXMMA_REGISTERS_128("+f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_0_ABSENT
+#endif
 
 // d, a-desc, b-desc, scale-d, imm-scale-a, imm-scale-b
-template <int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_m64n256k8_f32_tf32_tf32(float (&d)[128], uint64_t a_desc, uint64_t b_desc, bool scale_d) {
+template <int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_m64n256k8_f32_tf32_tf32(float (&d)[128], uint64_t a_desc, uint64_t b_desc, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_0_ABSENT
+{
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %130, 0; wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 {" PTXMMA_PLACES_128 "}, %128, %129, scale_d, %131, %132;}"
     : PTXMMA_REGISTERS_128("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-
 #else
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n8k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n16k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n24k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n32k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n40k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n48k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n56k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n64k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n72k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n80k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n88k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n96k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n104k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n112k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n120k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n128k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n136k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n144k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n152k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n160k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n168k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n176k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n184k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n192k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n200k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n208k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n216k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n224k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n232k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n240k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n248k8_f32_tf32_tf32, 4, int...)
-PTXMMA_SM_90A_PTX_8_0_ABSENT(wgmma_m64n256k8_f32_tf32_tf32, 4, int...)
+PTXMMA_SM_90A_PTX_8_0_ABSENT
 #endif
 
 template <int columns>
-struct wgmma<shape<64, columns, 8>, f32, tf32, tf32> : detail::front {
+struct wgmma<shape<64, columns, 8>, f32, tf32, tf32> {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 8;
   using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_m64nNk8_d_b32>;
@@ -708,18 +992,17 @@ struct wgmma<shape<64, columns, 8>, f32, tf32, tf32> : detail::front {
   using b_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 8>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
-  template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) {
+  template <class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);
-  }
+  )
 
-  template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) {
+  template <class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -756,7 +1039,6 @@ struct wgmma<shape<64, columns, 8>, f32, tf32, tf32> : detail::front {
     PTXMMA_N(248, wgmma_m64n248k8_f32_tf32_tf32)
     PTXMMA_N(256, wgmma_m64n256k8_f32_tf32_tf32)
   )
-#endif
 };
 template <int columns>
 struct wgmma<shape<64, columns>, f32, tf32, tf32> : wgmma<shape<64, columns, 8>, f32, tf32, tf32> {};

@@ -22,11 +22,12 @@
 namespace ptxmma {
 
 // PTX ISA 8.2, sm_90a
-#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_bf16_bf16(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_bf16_bf16(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -36,10 +37,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_bf16_bf16(float (&d)[4], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_bf16_bf16(float (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_bf16_bf16(float (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -50,10 +56,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_bf16_bf16(float (&d)[4], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_bf16_bf16(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_bf16_bf16(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -63,10 +74,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_bf16_bf16(float (&d)[8], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_bf16_bf16(float (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_bf16_bf16(float (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -77,10 +93,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_bf16_bf16(float (&d)[8], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_bf16_bf16(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_bf16_bf16(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -90,10 +111,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_bf16_bf16(float (&d)[12], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_bf16_bf16(float (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_bf16_bf16(float (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -104,10 +130,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_bf16_bf16(float (&d)[12], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_bf16_bf16(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_bf16_bf16(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -117,10 +148,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_bf16_bf16(float (&d)[16], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_bf16_bf16(float (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_bf16_bf16(float (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -131,10 +167,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_bf16_bf16(float (&d)[16], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_bf16_bf16(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_bf16_bf16(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -144,10 +185,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_bf16_bf16(float (&d)[20], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_bf16_bf16(float (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_bf16_bf16(float (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -158,10 +204,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_bf16_bf16(float (&d)[20], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_bf16_bf16(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_bf16_bf16(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -171,10 +222,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_bf16_bf16(float (&d)[24], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_bf16_bf16(float (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_bf16_bf16(float (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -185,10 +241,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_bf16_bf16(float (&d)[24], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_bf16_bf16(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_bf16_bf16(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -198,10 +259,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_bf16_bf16(float (&d)[28], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_bf16_bf16(float (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_bf16_bf16(float (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -212,10 +278,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_bf16_bf16(float (&d)[28], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_bf16_bf16(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_bf16_bf16(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -225,10 +296,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_bf16_bf16(float (&d)[32], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_bf16_bf16(float (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_bf16_bf16(float (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -239,10 +315,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_bf16_bf16(float (&d)[32], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_bf16_bf16(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_bf16_bf16(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -252,10 +333,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_bf16_bf16(float (&d)[36], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_bf16_bf16(float (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_bf16_bf16(float (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -266,10 +352,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_bf16_bf16(float (&d)[36], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_bf16_bf16(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_bf16_bf16(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -279,10 +370,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_bf16_bf16(float (&d)[40], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_bf16_bf16(float (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_bf16_bf16(float (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -293,10 +389,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_bf16_bf16(float (&d)[40], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_bf16_bf16(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_bf16_bf16(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -306,10 +407,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_bf16_bf16(float (&d)[44], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_bf16_bf16(float (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_bf16_bf16(float (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -320,10 +426,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_bf16_bf16(float (&d)[44], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_bf16_bf16(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_bf16_bf16(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -333,10 +444,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_bf16_bf16(float (&d)[48], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_bf16_bf16(float (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_bf16_bf16(float (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -347,10 +463,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_bf16_bf16(float (&d)[48], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_bf16_bf16(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_bf16_bf16(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -360,10 +481,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_bf16_bf16(float (&d)[52], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_bf16_bf16(float (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_bf16_bf16(float (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -374,10 +500,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_bf16_bf16(float (&d)[52], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_bf16_bf16(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_bf16_bf16(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -387,10 +518,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_bf16_bf16(float (&d)[56], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_bf16_bf16(float (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_bf16_bf16(float (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -401,10 +537,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_bf16_bf16(float (&d)[56], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_bf16_bf16(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_bf16_bf16(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -414,10 +555,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_bf16_bf16(float (&d)[60], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_bf16_bf16(float (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_bf16_bf16(float (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -428,10 +574,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_bf16_bf16(float (&d)[60], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_bf16_bf16(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_bf16_bf16(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -441,10 +592,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_bf16_bf16(float (&d)[64], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_bf16_bf16(float (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_bf16_bf16(float (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -455,10 +611,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_bf16_bf16(float (&d)[64], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_bf16_bf16(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_bf16_bf16(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -468,10 +629,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_bf16_bf16(float (&d)[68], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_bf16_bf16(float (&d)[68], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_bf16_bf16(float (&d)[68], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -482,10 +648,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_bf16_bf16(float (&d)[68], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_bf16_bf16(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_bf16_bf16(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -495,10 +666,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_bf16_bf16(float (&d)[72], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_bf16_bf16(float (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_bf16_bf16(float (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -509,10 +685,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_bf16_bf16(float (&d)[72], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_bf16_bf16(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_bf16_bf16(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -522,10 +703,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_bf16_bf16(float (&d)[76], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_bf16_bf16(float (&d)[76], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_bf16_bf16(float (&d)[76], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -536,10 +722,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_bf16_bf16(float (&d)[76], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_bf16_bf16(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_bf16_bf16(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -549,10 +740,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_bf16_bf16(float (&d)[80], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_bf16_bf16(float (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_bf16_bf16(float (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -563,10 +759,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_bf16_bf16(float (&d)[80], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_bf16_bf16(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_bf16_bf16(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -576,10 +777,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_bf16_bf16(float (&d)[84], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_bf16_bf16(float (&d)[84], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_bf16_bf16(float (&d)[84], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -590,10 +796,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_bf16_bf16(float (&d)[84], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_bf16_bf16(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_bf16_bf16(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -603,10 +814,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_bf16_bf16(float (&d)[88], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_bf16_bf16(float (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_bf16_bf16(float (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -617,10 +833,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_bf16_bf16(float (&d)[88], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_bf16_bf16(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_bf16_bf16(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -630,10 +851,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_bf16_bf16(float (&d)[92], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_bf16_bf16(float (&d)[92], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_bf16_bf16(float (&d)[92], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -644,10 +870,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_bf16_bf16(float (&d)[92], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_bf16_bf16(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_bf16_bf16(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -657,10 +888,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_bf16_bf16(float (&d)[96], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_bf16_bf16(float (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_bf16_bf16(float (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -671,10 +907,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_bf16_bf16(float (&d)[96], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_bf16_bf16(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_bf16_bf16(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -684,10 +925,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_bf16_bf16(float (&d)[100], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_bf16_bf16(float (&d)[100], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_bf16_bf16(float (&d)[100], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -698,10 +944,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_bf16_bf16(float (&d)[100], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_bf16_bf16(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_bf16_bf16(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -711,10 +962,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_bf16_bf16(float (&d)[104], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_bf16_bf16(float (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_bf16_bf16(float (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -725,10 +981,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_bf16_bf16(float (&d)[104], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_bf16_bf16(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_bf16_bf16(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -738,10 +999,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_bf16_bf16(float (&d)[108], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_bf16_bf16(float (&d)[108], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_bf16_bf16(float (&d)[108], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -752,10 +1018,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_bf16_bf16(float (&d)[108], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_bf16_bf16(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_bf16_bf16(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -765,10 +1036,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_bf16_bf16(float (&d)[112], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_bf16_bf16(float (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_bf16_bf16(float (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -779,10 +1055,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_bf16_bf16(float (&d)[112], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_bf16_bf16(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_bf16_bf16(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -792,10 +1073,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_bf16_bf16(float (&d)[116], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_bf16_bf16(float (&d)[116], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_bf16_bf16(float (&d)[116], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -806,10 +1092,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_bf16_bf16(float (&d)[116], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_bf16_bf16(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_bf16_bf16(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -819,10 +1110,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_bf16_bf16(float (&d)[120], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_bf16_bf16(float (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_bf16_bf16(float (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -833,10 +1129,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_bf16_bf16(float (&d)[120], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_bf16_bf16(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_bf16_bf16(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -846,10 +1147,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_bf16_bf16(float (&d)[124], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_bf16_bf16(float (&d)[124], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_bf16_bf16(float (&d)[124], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -860,10 +1166,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_bf16_bf16(float (&d)[124], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_bf16_bf16(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_bf16_bf16(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -873,10 +1184,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_bf16_bf16(float (&d)[128], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_bf16_bf16(float (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_bf16_bf16(float (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -887,44 +1203,12 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_bf16_bf16(float (&d)[128], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
-
 #else
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n8k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n16k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n24k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n32k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n40k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n48k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n56k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n64k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n72k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n80k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n88k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n96k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n104k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n112k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n120k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n128k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n136k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n144k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n152k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n160k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n168k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n176k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n184k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n192k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n200k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n208k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n216k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n224k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n232k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n240k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n248k32_f32_bf16_bf16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n256k32_f32_bf16_bf16, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT
 #endif
 
 template <int columns>
-struct wgmma_sp<shape<64, columns, 32>, f32, bf16, bf16> : detail::front {
+struct wgmma_sp<shape<64, columns, 32>, f32, bf16, bf16> {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_sp_m64nNk32_d_b32>;
@@ -937,26 +1221,25 @@ struct wgmma_sp<shape<64, columns, 32>, f32, bf16, bf16> : detail::front {
   using b_tile = operand_tile<bf16, majorness, swizzle, extent, depth, 32>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
-  template <ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+  template <ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
-  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -993,7 +1276,6 @@ struct wgmma_sp<shape<64, columns, 32>, f32, bf16, bf16> : detail::front {
     PTXMMA_N(248, wgmma_sp_m64n248k32_f32_bf16_bf16)
     PTXMMA_N(256, wgmma_sp_m64n256k32_f32_bf16_bf16)
   )
-#endif
 };
 template <int columns>
 struct wgmma_sp<shape<64, columns>, f32, bf16, bf16> : wgmma_sp<shape<64, columns, 32>, f32, bf16, bf16> {};

@@ -20,11 +20,12 @@
 namespace ptxmma {
 
 // PTX ISA 8.2, sm_90a
-#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n8k64_f16_e5m2_e4m3(uint32_t (&d)[2], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k64_f16_e5m2_e4m3(uint32_t (&d)[2], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -33,10 +34,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n8k64_f16_e5m2_e4m3(uint32_t (&d)[2], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n8k64_f16_e5m2_e4m3(uint32_t (&d)[2], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k64_f16_e5m2_e4m3(uint32_t (&d)[2], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -44,10 +50,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n8k64_f16_e5m2_e4m3(uint32_t (&d)[2], uint64_t a_des
     : "+r"(d[0]), "+r"(d[1])
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n16k64_f16_e5m2_e4m3(uint32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k64_f16_e5m2_e4m3(uint32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -56,10 +67,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n16k64_f16_e5m2_e4m3(uint32_t (&d)[4], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n16k64_f16_e5m2_e4m3(uint32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k64_f16_e5m2_e4m3(uint32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -67,10 +83,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n16k64_f16_e5m2_e4m3(uint32_t (&d)[4], uint64_t a_de
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n24k64_f16_e5m2_e4m3(uint32_t (&d)[6], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k64_f16_e5m2_e4m3(uint32_t (&d)[6], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -79,10 +100,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n24k64_f16_e5m2_e4m3(uint32_t (&d)[6], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n24k64_f16_e5m2_e4m3(uint32_t (&d)[6], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k64_f16_e5m2_e4m3(uint32_t (&d)[6], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -90,10 +116,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n24k64_f16_e5m2_e4m3(uint32_t (&d)[6], uint64_t a_de
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5])
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n32k64_f16_e5m2_e4m3(uint32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k64_f16_e5m2_e4m3(uint32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -102,10 +133,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k64_f16_e5m2_e4m3(uint32_t (&d)[8], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n32k64_f16_e5m2_e4m3(uint32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k64_f16_e5m2_e4m3(uint32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -113,10 +149,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k64_f16_e5m2_e4m3(uint32_t (&d)[8], uint64_t a_de
     : PTXMMA_REGISTERS_8("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n40k64_f16_e5m2_e4m3(uint32_t (&d)[10], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n40k64_f16_e5m2_e4m3(uint32_t (&d)[10], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -125,10 +166,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k64_f16_e5m2_e4m3(uint32_t (&d)[10], const uint32
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n40k64_f16_e5m2_e4m3(uint32_t (&d)[10], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n40k64_f16_e5m2_e4m3(uint32_t (&d)[10], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -136,10 +182,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k64_f16_e5m2_e4m3(uint32_t (&d)[10], uint64_t a_d
     : PTXMMA_REGISTERS_10("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n48k64_f16_e5m2_e4m3(uint32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k64_f16_e5m2_e4m3(uint32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -148,10 +199,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k64_f16_e5m2_e4m3(uint32_t (&d)[12], const uint32
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n48k64_f16_e5m2_e4m3(uint32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k64_f16_e5m2_e4m3(uint32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -159,10 +215,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k64_f16_e5m2_e4m3(uint32_t (&d)[12], uint64_t a_d
     : PTXMMA_REGISTERS_12("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n56k64_f16_e5m2_e4m3(uint32_t (&d)[14], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n56k64_f16_e5m2_e4m3(uint32_t (&d)[14], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -171,10 +232,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k64_f16_e5m2_e4m3(uint32_t (&d)[14], const uint32
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n56k64_f16_e5m2_e4m3(uint32_t (&d)[14], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n56k64_f16_e5m2_e4m3(uint32_t (&d)[14], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -182,10 +248,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k64_f16_e5m2_e4m3(uint32_t (&d)[14], uint64_t a_d
     : PTXMMA_REGISTERS_14("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n64k64_f16_e5m2_e4m3(uint32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k64_f16_e5m2_e4m3(uint32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -194,10 +265,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k64_f16_e5m2_e4m3(uint32_t (&d)[16], const uint32
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n64k64_f16_e5m2_e4m3(uint32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k64_f16_e5m2_e4m3(uint32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -205,10 +281,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k64_f16_e5m2_e4m3(uint32_t (&d)[16], uint64_t a_d
     : PTXMMA_REGISTERS_16("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n72k64_f16_e5m2_e4m3(uint32_t (&d)[18], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n72k64_f16_e5m2_e4m3(uint32_t (&d)[18], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -217,10 +298,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k64_f16_e5m2_e4m3(uint32_t (&d)[18], const uint32
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n72k64_f16_e5m2_e4m3(uint32_t (&d)[18], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n72k64_f16_e5m2_e4m3(uint32_t (&d)[18], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -228,10 +314,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k64_f16_e5m2_e4m3(uint32_t (&d)[18], uint64_t a_d
     : PTXMMA_REGISTERS_18("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n80k64_f16_e5m2_e4m3(uint32_t (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k64_f16_e5m2_e4m3(uint32_t (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -240,10 +331,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k64_f16_e5m2_e4m3(uint32_t (&d)[20], const uint32
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n80k64_f16_e5m2_e4m3(uint32_t (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k64_f16_e5m2_e4m3(uint32_t (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -251,10 +347,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k64_f16_e5m2_e4m3(uint32_t (&d)[20], uint64_t a_d
     : PTXMMA_REGISTERS_20("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n88k64_f16_e5m2_e4m3(uint32_t (&d)[22], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n88k64_f16_e5m2_e4m3(uint32_t (&d)[22], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -263,10 +364,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k64_f16_e5m2_e4m3(uint32_t (&d)[22], const uint32
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n88k64_f16_e5m2_e4m3(uint32_t (&d)[22], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n88k64_f16_e5m2_e4m3(uint32_t (&d)[22], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -274,10 +380,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k64_f16_e5m2_e4m3(uint32_t (&d)[22], uint64_t a_d
     : PTXMMA_REGISTERS_22("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n96k64_f16_e5m2_e4m3(uint32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k64_f16_e5m2_e4m3(uint32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -286,10 +397,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k64_f16_e5m2_e4m3(uint32_t (&d)[24], const uint32
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n96k64_f16_e5m2_e4m3(uint32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k64_f16_e5m2_e4m3(uint32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -297,10 +413,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k64_f16_e5m2_e4m3(uint32_t (&d)[24], uint64_t a_d
     : PTXMMA_REGISTERS_24("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n104k64_f16_e5m2_e4m3(uint32_t (&d)[26], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n104k64_f16_e5m2_e4m3(uint32_t (&d)[26], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -309,10 +430,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k64_f16_e5m2_e4m3(uint32_t (&d)[26], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n104k64_f16_e5m2_e4m3(uint32_t (&d)[26], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n104k64_f16_e5m2_e4m3(uint32_t (&d)[26], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -320,10 +446,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k64_f16_e5m2_e4m3(uint32_t (&d)[26], uint64_t a_
     : PTXMMA_REGISTERS_26("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n112k64_f16_e5m2_e4m3(uint32_t (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k64_f16_e5m2_e4m3(uint32_t (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -332,10 +463,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k64_f16_e5m2_e4m3(uint32_t (&d)[28], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n112k64_f16_e5m2_e4m3(uint32_t (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k64_f16_e5m2_e4m3(uint32_t (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -343,10 +479,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k64_f16_e5m2_e4m3(uint32_t (&d)[28], uint64_t a_
     : PTXMMA_REGISTERS_28("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n120k64_f16_e5m2_e4m3(uint32_t (&d)[30], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n120k64_f16_e5m2_e4m3(uint32_t (&d)[30], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -355,10 +496,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k64_f16_e5m2_e4m3(uint32_t (&d)[30], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n120k64_f16_e5m2_e4m3(uint32_t (&d)[30], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n120k64_f16_e5m2_e4m3(uint32_t (&d)[30], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -366,10 +512,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k64_f16_e5m2_e4m3(uint32_t (&d)[30], uint64_t a_
     : PTXMMA_REGISTERS_30("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n128k64_f16_e5m2_e4m3(uint32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k64_f16_e5m2_e4m3(uint32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -378,10 +529,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k64_f16_e5m2_e4m3(uint32_t (&d)[32], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n128k64_f16_e5m2_e4m3(uint32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k64_f16_e5m2_e4m3(uint32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -389,10 +545,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k64_f16_e5m2_e4m3(uint32_t (&d)[32], uint64_t a_
     : PTXMMA_REGISTERS_32("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n136k64_f16_e5m2_e4m3(uint32_t (&d)[34], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n136k64_f16_e5m2_e4m3(uint32_t (&d)[34], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -401,10 +562,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k64_f16_e5m2_e4m3(uint32_t (&d)[34], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n136k64_f16_e5m2_e4m3(uint32_t (&d)[34], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n136k64_f16_e5m2_e4m3(uint32_t (&d)[34], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -412,10 +578,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k64_f16_e5m2_e4m3(uint32_t (&d)[34], uint64_t a_
     : PTXMMA_REGISTERS_34("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n144k64_f16_e5m2_e4m3(uint32_t (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k64_f16_e5m2_e4m3(uint32_t (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -424,10 +595,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k64_f16_e5m2_e4m3(uint32_t (&d)[36], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n144k64_f16_e5m2_e4m3(uint32_t (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k64_f16_e5m2_e4m3(uint32_t (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -435,10 +611,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k64_f16_e5m2_e4m3(uint32_t (&d)[36], uint64_t a_
     : PTXMMA_REGISTERS_36("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n152k64_f16_e5m2_e4m3(uint32_t (&d)[38], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n152k64_f16_e5m2_e4m3(uint32_t (&d)[38], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -447,10 +628,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k64_f16_e5m2_e4m3(uint32_t (&d)[38], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n152k64_f16_e5m2_e4m3(uint32_t (&d)[38], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n152k64_f16_e5m2_e4m3(uint32_t (&d)[38], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -458,10 +644,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k64_f16_e5m2_e4m3(uint32_t (&d)[38], uint64_t a_
     : PTXMMA_REGISTERS_38("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n160k64_f16_e5m2_e4m3(uint32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k64_f16_e5m2_e4m3(uint32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -470,10 +661,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k64_f16_e5m2_e4m3(uint32_t (&d)[40], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n160k64_f16_e5m2_e4m3(uint32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k64_f16_e5m2_e4m3(uint32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -481,10 +677,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k64_f16_e5m2_e4m3(uint32_t (&d)[40], uint64_t a_
     : PTXMMA_REGISTERS_40("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n168k64_f16_e5m2_e4m3(uint32_t (&d)[42], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n168k64_f16_e5m2_e4m3(uint32_t (&d)[42], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -493,10 +694,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k64_f16_e5m2_e4m3(uint32_t (&d)[42], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n168k64_f16_e5m2_e4m3(uint32_t (&d)[42], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n168k64_f16_e5m2_e4m3(uint32_t (&d)[42], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -504,10 +710,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k64_f16_e5m2_e4m3(uint32_t (&d)[42], uint64_t a_
     : PTXMMA_REGISTERS_42("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n176k64_f16_e5m2_e4m3(uint32_t (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k64_f16_e5m2_e4m3(uint32_t (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -516,10 +727,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k64_f16_e5m2_e4m3(uint32_t (&d)[44], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n176k64_f16_e5m2_e4m3(uint32_t (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k64_f16_e5m2_e4m3(uint32_t (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -527,10 +743,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k64_f16_e5m2_e4m3(uint32_t (&d)[44], uint64_t a_
     : PTXMMA_REGISTERS_44("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n184k64_f16_e5m2_e4m3(uint32_t (&d)[46], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n184k64_f16_e5m2_e4m3(uint32_t (&d)[46], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -539,10 +760,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k64_f16_e5m2_e4m3(uint32_t (&d)[46], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n184k64_f16_e5m2_e4m3(uint32_t (&d)[46], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n184k64_f16_e5m2_e4m3(uint32_t (&d)[46], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -550,10 +776,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k64_f16_e5m2_e4m3(uint32_t (&d)[46], uint64_t a_
     : PTXMMA_REGISTERS_46("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n192k64_f16_e5m2_e4m3(uint32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k64_f16_e5m2_e4m3(uint32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -562,10 +793,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k64_f16_e5m2_e4m3(uint32_t (&d)[48], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n192k64_f16_e5m2_e4m3(uint32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k64_f16_e5m2_e4m3(uint32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -573,10 +809,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k64_f16_e5m2_e4m3(uint32_t (&d)[48], uint64_t a_
     : PTXMMA_REGISTERS_48("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n200k64_f16_e5m2_e4m3(uint32_t (&d)[50], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n200k64_f16_e5m2_e4m3(uint32_t (&d)[50], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -585,10 +826,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k64_f16_e5m2_e4m3(uint32_t (&d)[50], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n200k64_f16_e5m2_e4m3(uint32_t (&d)[50], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n200k64_f16_e5m2_e4m3(uint32_t (&d)[50], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -596,10 +842,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k64_f16_e5m2_e4m3(uint32_t (&d)[50], uint64_t a_
     : PTXMMA_REGISTERS_50("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n208k64_f16_e5m2_e4m3(uint32_t (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k64_f16_e5m2_e4m3(uint32_t (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -608,10 +859,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k64_f16_e5m2_e4m3(uint32_t (&d)[52], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n208k64_f16_e5m2_e4m3(uint32_t (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k64_f16_e5m2_e4m3(uint32_t (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -619,10 +875,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k64_f16_e5m2_e4m3(uint32_t (&d)[52], uint64_t a_
     : PTXMMA_REGISTERS_52("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n216k64_f16_e5m2_e4m3(uint32_t (&d)[54], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n216k64_f16_e5m2_e4m3(uint32_t (&d)[54], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -631,10 +892,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k64_f16_e5m2_e4m3(uint32_t (&d)[54], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n216k64_f16_e5m2_e4m3(uint32_t (&d)[54], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n216k64_f16_e5m2_e4m3(uint32_t (&d)[54], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -642,10 +908,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k64_f16_e5m2_e4m3(uint32_t (&d)[54], uint64_t a_
     : PTXMMA_REGISTERS_54("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n224k64_f16_e5m2_e4m3(uint32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k64_f16_e5m2_e4m3(uint32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -654,10 +925,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k64_f16_e5m2_e4m3(uint32_t (&d)[56], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n224k64_f16_e5m2_e4m3(uint32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k64_f16_e5m2_e4m3(uint32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -665,10 +941,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k64_f16_e5m2_e4m3(uint32_t (&d)[56], uint64_t a_
     : PTXMMA_REGISTERS_56("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n232k64_f16_e5m2_e4m3(uint32_t (&d)[58], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n232k64_f16_e5m2_e4m3(uint32_t (&d)[58], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -677,10 +958,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k64_f16_e5m2_e4m3(uint32_t (&d)[58], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n232k64_f16_e5m2_e4m3(uint32_t (&d)[58], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n232k64_f16_e5m2_e4m3(uint32_t (&d)[58], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -688,10 +974,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k64_f16_e5m2_e4m3(uint32_t (&d)[58], uint64_t a_
     : PTXMMA_REGISTERS_58("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n240k64_f16_e5m2_e4m3(uint32_t (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k64_f16_e5m2_e4m3(uint32_t (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -700,10 +991,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k64_f16_e5m2_e4m3(uint32_t (&d)[60], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n240k64_f16_e5m2_e4m3(uint32_t (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k64_f16_e5m2_e4m3(uint32_t (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -711,10 +1007,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k64_f16_e5m2_e4m3(uint32_t (&d)[60], uint64_t a_
     : PTXMMA_REGISTERS_60("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n248k64_f16_e5m2_e4m3(uint32_t (&d)[62], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n248k64_f16_e5m2_e4m3(uint32_t (&d)[62], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -723,10 +1024,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k64_f16_e5m2_e4m3(uint32_t (&d)[62], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n248k64_f16_e5m2_e4m3(uint32_t (&d)[62], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n248k64_f16_e5m2_e4m3(uint32_t (&d)[62], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -734,10 +1040,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k64_f16_e5m2_e4m3(uint32_t (&d)[62], uint64_t a_
     : PTXMMA_REGISTERS_62("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n256k64_f16_e5m2_e4m3(uint32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k64_f16_e5m2_e4m3(uint32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -746,10 +1057,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k64_f16_e5m2_e4m3(uint32_t (&d)[64], const uint3
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n256k64_f16_e5m2_e4m3(uint32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k64_f16_e5m2_e4m3(uint32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -757,10 +1073,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k64_f16_e5m2_e4m3(uint32_t (&d)[64], uint64_t a_
     : PTXMMA_REGISTERS_64("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n8k64_f32_e5m2_e4m3(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k64_f32_e5m2_e4m3(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -769,10 +1090,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n8k64_f32_e5m2_e4m3(float (&d)[4], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n8k64_f32_e5m2_e4m3(float (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k64_f32_e5m2_e4m3(float (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -780,10 +1106,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n8k64_f32_e5m2_e4m3(float (&d)[4], uint64_t a_desc, 
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n16k64_f32_e5m2_e4m3(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k64_f32_e5m2_e4m3(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -792,10 +1123,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n16k64_f32_e5m2_e4m3(float (&d)[8], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n16k64_f32_e5m2_e4m3(float (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k64_f32_e5m2_e4m3(float (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -803,10 +1139,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n16k64_f32_e5m2_e4m3(float (&d)[8], uint64_t a_desc,
     : PTXMMA_REGISTERS_8("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n24k64_f32_e5m2_e4m3(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k64_f32_e5m2_e4m3(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -815,10 +1156,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n24k64_f32_e5m2_e4m3(float (&d)[12], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n24k64_f32_e5m2_e4m3(float (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k64_f32_e5m2_e4m3(float (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -826,10 +1172,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n24k64_f32_e5m2_e4m3(float (&d)[12], uint64_t a_desc
     : PTXMMA_REGISTERS_12("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n32k64_f32_e5m2_e4m3(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k64_f32_e5m2_e4m3(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -838,10 +1189,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k64_f32_e5m2_e4m3(float (&d)[16], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n32k64_f32_e5m2_e4m3(float (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k64_f32_e5m2_e4m3(float (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -849,10 +1205,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k64_f32_e5m2_e4m3(float (&d)[16], uint64_t a_desc
     : PTXMMA_REGISTERS_16("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n40k64_f32_e5m2_e4m3(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n40k64_f32_e5m2_e4m3(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -861,10 +1222,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k64_f32_e5m2_e4m3(float (&d)[20], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n40k64_f32_e5m2_e4m3(float (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n40k64_f32_e5m2_e4m3(float (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -872,10 +1238,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k64_f32_e5m2_e4m3(float (&d)[20], uint64_t a_desc
     : PTXMMA_REGISTERS_20("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n48k64_f32_e5m2_e4m3(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k64_f32_e5m2_e4m3(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -884,10 +1255,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k64_f32_e5m2_e4m3(float (&d)[24], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n48k64_f32_e5m2_e4m3(float (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k64_f32_e5m2_e4m3(float (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -895,10 +1271,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k64_f32_e5m2_e4m3(float (&d)[24], uint64_t a_desc
     : PTXMMA_REGISTERS_24("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n56k64_f32_e5m2_e4m3(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n56k64_f32_e5m2_e4m3(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -907,10 +1288,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k64_f32_e5m2_e4m3(float (&d)[28], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n56k64_f32_e5m2_e4m3(float (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n56k64_f32_e5m2_e4m3(float (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -918,10 +1304,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k64_f32_e5m2_e4m3(float (&d)[28], uint64_t a_desc
     : PTXMMA_REGISTERS_28("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n64k64_f32_e5m2_e4m3(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k64_f32_e5m2_e4m3(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -930,10 +1321,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k64_f32_e5m2_e4m3(float (&d)[32], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n64k64_f32_e5m2_e4m3(float (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k64_f32_e5m2_e4m3(float (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -941,10 +1337,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k64_f32_e5m2_e4m3(float (&d)[32], uint64_t a_desc
     : PTXMMA_REGISTERS_32("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n72k64_f32_e5m2_e4m3(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n72k64_f32_e5m2_e4m3(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -953,10 +1354,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k64_f32_e5m2_e4m3(float (&d)[36], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n72k64_f32_e5m2_e4m3(float (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n72k64_f32_e5m2_e4m3(float (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -964,10 +1370,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k64_f32_e5m2_e4m3(float (&d)[36], uint64_t a_desc
     : PTXMMA_REGISTERS_36("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n80k64_f32_e5m2_e4m3(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k64_f32_e5m2_e4m3(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -976,10 +1387,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k64_f32_e5m2_e4m3(float (&d)[40], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n80k64_f32_e5m2_e4m3(float (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k64_f32_e5m2_e4m3(float (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -987,10 +1403,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k64_f32_e5m2_e4m3(float (&d)[40], uint64_t a_desc
     : PTXMMA_REGISTERS_40("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n88k64_f32_e5m2_e4m3(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n88k64_f32_e5m2_e4m3(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -999,10 +1420,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k64_f32_e5m2_e4m3(float (&d)[44], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n88k64_f32_e5m2_e4m3(float (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n88k64_f32_e5m2_e4m3(float (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1010,10 +1436,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k64_f32_e5m2_e4m3(float (&d)[44], uint64_t a_desc
     : PTXMMA_REGISTERS_44("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n96k64_f32_e5m2_e4m3(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k64_f32_e5m2_e4m3(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1022,10 +1453,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k64_f32_e5m2_e4m3(float (&d)[48], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n96k64_f32_e5m2_e4m3(float (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k64_f32_e5m2_e4m3(float (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1033,10 +1469,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k64_f32_e5m2_e4m3(float (&d)[48], uint64_t a_desc
     : PTXMMA_REGISTERS_48("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n104k64_f32_e5m2_e4m3(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n104k64_f32_e5m2_e4m3(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1045,10 +1486,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k64_f32_e5m2_e4m3(float (&d)[52], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n104k64_f32_e5m2_e4m3(float (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n104k64_f32_e5m2_e4m3(float (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1056,10 +1502,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k64_f32_e5m2_e4m3(float (&d)[52], uint64_t a_des
     : PTXMMA_REGISTERS_52("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n112k64_f32_e5m2_e4m3(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k64_f32_e5m2_e4m3(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1068,10 +1519,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k64_f32_e5m2_e4m3(float (&d)[56], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n112k64_f32_e5m2_e4m3(float (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k64_f32_e5m2_e4m3(float (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1079,10 +1535,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k64_f32_e5m2_e4m3(float (&d)[56], uint64_t a_des
     : PTXMMA_REGISTERS_56("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n120k64_f32_e5m2_e4m3(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n120k64_f32_e5m2_e4m3(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1091,10 +1552,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k64_f32_e5m2_e4m3(float (&d)[60], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n120k64_f32_e5m2_e4m3(float (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n120k64_f32_e5m2_e4m3(float (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1102,10 +1568,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k64_f32_e5m2_e4m3(float (&d)[60], uint64_t a_des
     : PTXMMA_REGISTERS_60("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n128k64_f32_e5m2_e4m3(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k64_f32_e5m2_e4m3(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1114,10 +1585,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k64_f32_e5m2_e4m3(float (&d)[64], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n128k64_f32_e5m2_e4m3(float (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k64_f32_e5m2_e4m3(float (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1125,10 +1601,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k64_f32_e5m2_e4m3(float (&d)[64], uint64_t a_des
     : PTXMMA_REGISTERS_64("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n136k64_f32_e5m2_e4m3(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n136k64_f32_e5m2_e4m3(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1137,10 +1618,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k64_f32_e5m2_e4m3(float (&d)[68], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n136k64_f32_e5m2_e4m3(float (&d)[68], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n136k64_f32_e5m2_e4m3(float (&d)[68], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1148,10 +1634,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k64_f32_e5m2_e4m3(float (&d)[68], uint64_t a_des
     : PTXMMA_REGISTERS_68("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n144k64_f32_e5m2_e4m3(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k64_f32_e5m2_e4m3(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1160,10 +1651,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k64_f32_e5m2_e4m3(float (&d)[72], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n144k64_f32_e5m2_e4m3(float (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k64_f32_e5m2_e4m3(float (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1171,10 +1667,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k64_f32_e5m2_e4m3(float (&d)[72], uint64_t a_des
     : PTXMMA_REGISTERS_72("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n152k64_f32_e5m2_e4m3(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n152k64_f32_e5m2_e4m3(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1183,10 +1684,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k64_f32_e5m2_e4m3(float (&d)[76], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n152k64_f32_e5m2_e4m3(float (&d)[76], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n152k64_f32_e5m2_e4m3(float (&d)[76], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1194,10 +1700,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k64_f32_e5m2_e4m3(float (&d)[76], uint64_t a_des
     : PTXMMA_REGISTERS_76("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n160k64_f32_e5m2_e4m3(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k64_f32_e5m2_e4m3(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1206,10 +1717,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k64_f32_e5m2_e4m3(float (&d)[80], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n160k64_f32_e5m2_e4m3(float (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k64_f32_e5m2_e4m3(float (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1217,10 +1733,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k64_f32_e5m2_e4m3(float (&d)[80], uint64_t a_des
     : PTXMMA_REGISTERS_80("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n168k64_f32_e5m2_e4m3(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n168k64_f32_e5m2_e4m3(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1229,10 +1750,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k64_f32_e5m2_e4m3(float (&d)[84], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n168k64_f32_e5m2_e4m3(float (&d)[84], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n168k64_f32_e5m2_e4m3(float (&d)[84], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1240,10 +1766,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k64_f32_e5m2_e4m3(float (&d)[84], uint64_t a_des
     : PTXMMA_REGISTERS_84("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n176k64_f32_e5m2_e4m3(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k64_f32_e5m2_e4m3(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1252,10 +1783,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k64_f32_e5m2_e4m3(float (&d)[88], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n176k64_f32_e5m2_e4m3(float (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k64_f32_e5m2_e4m3(float (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1263,10 +1799,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k64_f32_e5m2_e4m3(float (&d)[88], uint64_t a_des
     : PTXMMA_REGISTERS_88("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n184k64_f32_e5m2_e4m3(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n184k64_f32_e5m2_e4m3(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1275,10 +1816,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k64_f32_e5m2_e4m3(float (&d)[92], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n184k64_f32_e5m2_e4m3(float (&d)[92], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n184k64_f32_e5m2_e4m3(float (&d)[92], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1286,10 +1832,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k64_f32_e5m2_e4m3(float (&d)[92], uint64_t a_des
     : PTXMMA_REGISTERS_92("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n192k64_f32_e5m2_e4m3(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k64_f32_e5m2_e4m3(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1298,10 +1849,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k64_f32_e5m2_e4m3(float (&d)[96], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n192k64_f32_e5m2_e4m3(float (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k64_f32_e5m2_e4m3(float (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1309,10 +1865,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k64_f32_e5m2_e4m3(float (&d)[96], uint64_t a_des
     : PTXMMA_REGISTERS_96("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n200k64_f32_e5m2_e4m3(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n200k64_f32_e5m2_e4m3(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1321,10 +1882,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k64_f32_e5m2_e4m3(float (&d)[100], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n200k64_f32_e5m2_e4m3(float (&d)[100], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n200k64_f32_e5m2_e4m3(float (&d)[100], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1332,10 +1898,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k64_f32_e5m2_e4m3(float (&d)[100], uint64_t a_de
     : PTXMMA_REGISTERS_100("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n208k64_f32_e5m2_e4m3(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k64_f32_e5m2_e4m3(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1344,10 +1915,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k64_f32_e5m2_e4m3(float (&d)[104], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n208k64_f32_e5m2_e4m3(float (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k64_f32_e5m2_e4m3(float (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1355,10 +1931,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k64_f32_e5m2_e4m3(float (&d)[104], uint64_t a_de
     : PTXMMA_REGISTERS_104("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n216k64_f32_e5m2_e4m3(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n216k64_f32_e5m2_e4m3(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1367,10 +1948,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k64_f32_e5m2_e4m3(float (&d)[108], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n216k64_f32_e5m2_e4m3(float (&d)[108], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n216k64_f32_e5m2_e4m3(float (&d)[108], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1378,10 +1964,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k64_f32_e5m2_e4m3(float (&d)[108], uint64_t a_de
     : PTXMMA_REGISTERS_108("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n224k64_f32_e5m2_e4m3(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k64_f32_e5m2_e4m3(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1390,10 +1981,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k64_f32_e5m2_e4m3(float (&d)[112], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n224k64_f32_e5m2_e4m3(float (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k64_f32_e5m2_e4m3(float (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1401,10 +1997,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k64_f32_e5m2_e4m3(float (&d)[112], uint64_t a_de
     : PTXMMA_REGISTERS_112("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n232k64_f32_e5m2_e4m3(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n232k64_f32_e5m2_e4m3(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1413,10 +2014,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k64_f32_e5m2_e4m3(float (&d)[116], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n232k64_f32_e5m2_e4m3(float (&d)[116], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n232k64_f32_e5m2_e4m3(float (&d)[116], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1424,10 +2030,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k64_f32_e5m2_e4m3(float (&d)[116], uint64_t a_de
     : PTXMMA_REGISTERS_116("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n240k64_f32_e5m2_e4m3(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k64_f32_e5m2_e4m3(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1436,10 +2047,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k64_f32_e5m2_e4m3(float (&d)[120], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n240k64_f32_e5m2_e4m3(float (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k64_f32_e5m2_e4m3(float (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1447,10 +2063,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k64_f32_e5m2_e4m3(float (&d)[120], uint64_t a_de
     : PTXMMA_REGISTERS_120("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n248k64_f32_e5m2_e4m3(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n248k64_f32_e5m2_e4m3(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1459,10 +2080,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k64_f32_e5m2_e4m3(float (&d)[124], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n248k64_f32_e5m2_e4m3(float (&d)[124], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n248k64_f32_e5m2_e4m3(float (&d)[124], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1470,10 +2096,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k64_f32_e5m2_e4m3(float (&d)[124], uint64_t a_de
     : PTXMMA_REGISTERS_124("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n256k64_f32_e5m2_e4m3(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k64_f32_e5m2_e4m3(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1482,10 +2113,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k64_f32_e5m2_e4m3(float (&d)[128], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1>
-PTXMMA_FUNCTION wgmma_sp_m64n256k64_f32_e5m2_e4m3(float (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k64_f32_e5m2_e4m3(float (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1493,76 +2129,12 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k64_f32_e5m2_e4m3(float (&d)[128], uint64_t a_de
     : PTXMMA_REGISTERS_128("+f", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b));
 }
-
 #else
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n8k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n16k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n24k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n32k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n40k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n48k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n56k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n64k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n72k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n80k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n88k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n96k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n104k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n112k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n120k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n128k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n136k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n144k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n152k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n160k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n168k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n176k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n184k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n192k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n200k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n208k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n216k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n224k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n232k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n240k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n248k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n256k64_f16_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n8k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n16k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n24k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n32k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n40k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n48k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n56k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n64k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n72k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n80k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n88k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n96k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n104k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n112k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n120k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n128k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n136k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n144k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n152k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n160k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n168k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n176k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n184k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n192k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n200k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n208k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n216k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n224k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n232k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n240k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n248k64_f32_e5m2_e4m3, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n256k64_f32_e5m2_e4m3, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT
 #endif
 
 template <int columns>
-struct wgmma_sp<shape<64, columns, 64>, f16, e5m2, e4m3> : detail::front {
+struct wgmma_sp<shape<64, columns, 64>, f16, e5m2, e4m3> {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 64;
   using d = fragment<f16, uint32_t, columns / 4, columns / 2, layout::wgmma_sp_m64nNk64_d_b16>;
@@ -1575,24 +2147,23 @@ struct wgmma_sp<shape<64, columns, 64>, f16, e5m2, e4m3> : detail::front {
   using b_tile = operand_tile<e4m3, majorness, swizzle, extent, depth, 64>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
-  template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+  template <class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
-  template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+  template <class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1629,13 +2200,12 @@ struct wgmma_sp<shape<64, columns, 64>, f16, e5m2, e4m3> : detail::front {
     PTXMMA_N(248, wgmma_sp_m64n248k64_f16_e5m2_e4m3)
     PTXMMA_N(256, wgmma_sp_m64n256k64_f16_e5m2_e4m3)
   )
-#endif
 };
 template <int columns>
 struct wgmma_sp<shape<64, columns>, f16, e5m2, e4m3> : wgmma_sp<shape<64, columns, 64>, f16, e5m2, e4m3> {};
 
 template <int columns>
-struct wgmma_sp<shape<64, columns, 64>, f32, e5m2, e4m3> : detail::front {
+struct wgmma_sp<shape<64, columns, 64>, f32, e5m2, e4m3> {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 64;
   using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_sp_m64nNk64_d_b32>;
@@ -1648,24 +2218,23 @@ struct wgmma_sp<shape<64, columns, 64>, f32, e5m2, e4m3> : detail::front {
   using b_tile = operand_tile<e4m3, majorness, swizzle, extent, depth, 64>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
-  template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+  template <class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
-  template <class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+  template <class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1702,7 +2271,6 @@ struct wgmma_sp<shape<64, columns, 64>, f32, e5m2, e4m3> : detail::front {
     PTXMMA_N(248, wgmma_sp_m64n248k64_f32_e5m2_e4m3)
     PTXMMA_N(256, wgmma_sp_m64n256k64_f32_e5m2_e4m3)
   )
-#endif
 };
 template <int columns>
 struct wgmma_sp<shape<64, columns>, f32, e5m2, e4m3> : wgmma_sp<shape<64, columns, 64>, f32, e5m2, e4m3> {};

@@ -22,11 +22,12 @@
 namespace ptxmma {
 
 // PTX ISA 8.2, sm_90a
-#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n8k32_f16_f16_f16(uint32_t (&d)[2], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k32_f16_f16_f16(uint32_t (&d)[2], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -36,10 +37,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n8k32_f16_f16_f16(uint32_t (&d)[2], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n8k32_f16_f16_f16(uint32_t (&d)[2], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k32_f16_f16_f16(uint32_t (&d)[2], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -50,10 +56,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n8k32_f16_f16_f16(uint32_t (&d)[2], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n16k32_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k32_f16_f16_f16(uint32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -63,10 +74,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n16k32_f16_f16_f16(uint32_t (&d)[4], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n16k32_f16_f16_f16(uint32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k32_f16_f16_f16(uint32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -77,10 +93,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n16k32_f16_f16_f16(uint32_t (&d)[4], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n24k32_f16_f16_f16(uint32_t (&d)[6], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k32_f16_f16_f16(uint32_t (&d)[6], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -90,10 +111,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n24k32_f16_f16_f16(uint32_t (&d)[6], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n24k32_f16_f16_f16(uint32_t (&d)[6], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k32_f16_f16_f16(uint32_t (&d)[6], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -104,10 +130,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n24k32_f16_f16_f16(uint32_t (&d)[6], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n32k32_f16_f16_f16(uint32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k32_f16_f16_f16(uint32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -117,10 +148,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k32_f16_f16_f16(uint32_t (&d)[8], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n32k32_f16_f16_f16(uint32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k32_f16_f16_f16(uint32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -131,10 +167,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k32_f16_f16_f16(uint32_t (&d)[8], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n40k32_f16_f16_f16(uint32_t (&d)[10], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n40k32_f16_f16_f16(uint32_t (&d)[10], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -144,10 +185,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k32_f16_f16_f16(uint32_t (&d)[10], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n40k32_f16_f16_f16(uint32_t (&d)[10], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n40k32_f16_f16_f16(uint32_t (&d)[10], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -158,10 +204,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k32_f16_f16_f16(uint32_t (&d)[10], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n48k32_f16_f16_f16(uint32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k32_f16_f16_f16(uint32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -171,10 +222,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k32_f16_f16_f16(uint32_t (&d)[12], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n48k32_f16_f16_f16(uint32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k32_f16_f16_f16(uint32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -185,10 +241,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k32_f16_f16_f16(uint32_t (&d)[12], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n56k32_f16_f16_f16(uint32_t (&d)[14], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n56k32_f16_f16_f16(uint32_t (&d)[14], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -198,10 +259,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k32_f16_f16_f16(uint32_t (&d)[14], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n56k32_f16_f16_f16(uint32_t (&d)[14], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n56k32_f16_f16_f16(uint32_t (&d)[14], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -212,10 +278,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k32_f16_f16_f16(uint32_t (&d)[14], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n64k32_f16_f16_f16(uint32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k32_f16_f16_f16(uint32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -225,10 +296,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f16_f16_f16(uint32_t (&d)[16], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n64k32_f16_f16_f16(uint32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k32_f16_f16_f16(uint32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -239,10 +315,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f16_f16_f16(uint32_t (&d)[16], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n72k32_f16_f16_f16(uint32_t (&d)[18], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n72k32_f16_f16_f16(uint32_t (&d)[18], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -252,10 +333,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f16_f16_f16(uint32_t (&d)[18], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n72k32_f16_f16_f16(uint32_t (&d)[18], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n72k32_f16_f16_f16(uint32_t (&d)[18], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -266,10 +352,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f16_f16_f16(uint32_t (&d)[18], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n80k32_f16_f16_f16(uint32_t (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k32_f16_f16_f16(uint32_t (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -279,10 +370,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f16_f16_f16(uint32_t (&d)[20], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n80k32_f16_f16_f16(uint32_t (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k32_f16_f16_f16(uint32_t (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -293,10 +389,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f16_f16_f16(uint32_t (&d)[20], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n88k32_f16_f16_f16(uint32_t (&d)[22], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n88k32_f16_f16_f16(uint32_t (&d)[22], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -306,10 +407,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f16_f16_f16(uint32_t (&d)[22], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n88k32_f16_f16_f16(uint32_t (&d)[22], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n88k32_f16_f16_f16(uint32_t (&d)[22], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -320,10 +426,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f16_f16_f16(uint32_t (&d)[22], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n96k32_f16_f16_f16(uint32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k32_f16_f16_f16(uint32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -333,10 +444,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f16_f16_f16(uint32_t (&d)[24], const uint32_t
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n96k32_f16_f16_f16(uint32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k32_f16_f16_f16(uint32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -347,10 +463,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f16_f16_f16(uint32_t (&d)[24], uint64_t a_des
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n104k32_f16_f16_f16(uint32_t (&d)[26], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n104k32_f16_f16_f16(uint32_t (&d)[26], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -360,10 +481,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f16_f16_f16(uint32_t (&d)[26], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n104k32_f16_f16_f16(uint32_t (&d)[26], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n104k32_f16_f16_f16(uint32_t (&d)[26], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -374,10 +500,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f16_f16_f16(uint32_t (&d)[26], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n112k32_f16_f16_f16(uint32_t (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k32_f16_f16_f16(uint32_t (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -387,10 +518,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f16_f16_f16(uint32_t (&d)[28], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n112k32_f16_f16_f16(uint32_t (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k32_f16_f16_f16(uint32_t (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -401,10 +537,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f16_f16_f16(uint32_t (&d)[28], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n120k32_f16_f16_f16(uint32_t (&d)[30], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n120k32_f16_f16_f16(uint32_t (&d)[30], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -414,10 +555,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f16_f16_f16(uint32_t (&d)[30], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n120k32_f16_f16_f16(uint32_t (&d)[30], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n120k32_f16_f16_f16(uint32_t (&d)[30], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -428,10 +574,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f16_f16_f16(uint32_t (&d)[30], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n128k32_f16_f16_f16(uint32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k32_f16_f16_f16(uint32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -441,10 +592,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f16_f16_f16(uint32_t (&d)[32], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n128k32_f16_f16_f16(uint32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k32_f16_f16_f16(uint32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -455,10 +611,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f16_f16_f16(uint32_t (&d)[32], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n136k32_f16_f16_f16(uint32_t (&d)[34], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n136k32_f16_f16_f16(uint32_t (&d)[34], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -468,10 +629,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f16_f16_f16(uint32_t (&d)[34], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n136k32_f16_f16_f16(uint32_t (&d)[34], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n136k32_f16_f16_f16(uint32_t (&d)[34], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -482,10 +648,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f16_f16_f16(uint32_t (&d)[34], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n144k32_f16_f16_f16(uint32_t (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k32_f16_f16_f16(uint32_t (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -495,10 +666,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f16_f16_f16(uint32_t (&d)[36], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n144k32_f16_f16_f16(uint32_t (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k32_f16_f16_f16(uint32_t (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -509,10 +685,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f16_f16_f16(uint32_t (&d)[36], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n152k32_f16_f16_f16(uint32_t (&d)[38], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n152k32_f16_f16_f16(uint32_t (&d)[38], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -522,10 +703,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f16_f16_f16(uint32_t (&d)[38], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n152k32_f16_f16_f16(uint32_t (&d)[38], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n152k32_f16_f16_f16(uint32_t (&d)[38], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -536,10 +722,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f16_f16_f16(uint32_t (&d)[38], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n160k32_f16_f16_f16(uint32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k32_f16_f16_f16(uint32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -549,10 +740,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f16_f16_f16(uint32_t (&d)[40], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n160k32_f16_f16_f16(uint32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k32_f16_f16_f16(uint32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -563,10 +759,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f16_f16_f16(uint32_t (&d)[40], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n168k32_f16_f16_f16(uint32_t (&d)[42], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n168k32_f16_f16_f16(uint32_t (&d)[42], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -576,10 +777,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f16_f16_f16(uint32_t (&d)[42], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n168k32_f16_f16_f16(uint32_t (&d)[42], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n168k32_f16_f16_f16(uint32_t (&d)[42], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -590,10 +796,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f16_f16_f16(uint32_t (&d)[42], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n176k32_f16_f16_f16(uint32_t (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k32_f16_f16_f16(uint32_t (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -603,10 +814,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f16_f16_f16(uint32_t (&d)[44], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n176k32_f16_f16_f16(uint32_t (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k32_f16_f16_f16(uint32_t (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -617,10 +833,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f16_f16_f16(uint32_t (&d)[44], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n184k32_f16_f16_f16(uint32_t (&d)[46], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n184k32_f16_f16_f16(uint32_t (&d)[46], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -630,10 +851,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f16_f16_f16(uint32_t (&d)[46], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n184k32_f16_f16_f16(uint32_t (&d)[46], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n184k32_f16_f16_f16(uint32_t (&d)[46], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -644,10 +870,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f16_f16_f16(uint32_t (&d)[46], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n192k32_f16_f16_f16(uint32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k32_f16_f16_f16(uint32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -657,10 +888,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f16_f16_f16(uint32_t (&d)[48], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n192k32_f16_f16_f16(uint32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k32_f16_f16_f16(uint32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -671,10 +907,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f16_f16_f16(uint32_t (&d)[48], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n200k32_f16_f16_f16(uint32_t (&d)[50], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n200k32_f16_f16_f16(uint32_t (&d)[50], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -684,10 +925,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f16_f16_f16(uint32_t (&d)[50], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n200k32_f16_f16_f16(uint32_t (&d)[50], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n200k32_f16_f16_f16(uint32_t (&d)[50], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -698,10 +944,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f16_f16_f16(uint32_t (&d)[50], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n208k32_f16_f16_f16(uint32_t (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k32_f16_f16_f16(uint32_t (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -711,10 +962,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f16_f16_f16(uint32_t (&d)[52], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n208k32_f16_f16_f16(uint32_t (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k32_f16_f16_f16(uint32_t (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -725,10 +981,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f16_f16_f16(uint32_t (&d)[52], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n216k32_f16_f16_f16(uint32_t (&d)[54], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n216k32_f16_f16_f16(uint32_t (&d)[54], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -738,10 +999,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f16_f16_f16(uint32_t (&d)[54], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n216k32_f16_f16_f16(uint32_t (&d)[54], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n216k32_f16_f16_f16(uint32_t (&d)[54], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -752,10 +1018,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f16_f16_f16(uint32_t (&d)[54], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n224k32_f16_f16_f16(uint32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k32_f16_f16_f16(uint32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -765,10 +1036,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f16_f16_f16(uint32_t (&d)[56], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n224k32_f16_f16_f16(uint32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k32_f16_f16_f16(uint32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -779,10 +1055,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f16_f16_f16(uint32_t (&d)[56], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n232k32_f16_f16_f16(uint32_t (&d)[58], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n232k32_f16_f16_f16(uint32_t (&d)[58], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -792,10 +1073,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f16_f16_f16(uint32_t (&d)[58], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n232k32_f16_f16_f16(uint32_t (&d)[58], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n232k32_f16_f16_f16(uint32_t (&d)[58], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -806,10 +1092,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f16_f16_f16(uint32_t (&d)[58], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n240k32_f16_f16_f16(uint32_t (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k32_f16_f16_f16(uint32_t (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -819,10 +1110,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f16_f16_f16(uint32_t (&d)[60], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n240k32_f16_f16_f16(uint32_t (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k32_f16_f16_f16(uint32_t (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -833,10 +1129,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f16_f16_f16(uint32_t (&d)[60], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n248k32_f16_f16_f16(uint32_t (&d)[62], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n248k32_f16_f16_f16(uint32_t (&d)[62], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -846,10 +1147,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f16_f16_f16(uint32_t (&d)[62], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n248k32_f16_f16_f16(uint32_t (&d)[62], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n248k32_f16_f16_f16(uint32_t (&d)[62], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -860,10 +1166,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f16_f16_f16(uint32_t (&d)[62], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n256k32_f16_f16_f16(uint32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k32_f16_f16_f16(uint32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -873,10 +1184,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f16_f16_f16(uint32_t (&d)[64], const uint32_
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n256k32_f16_f16_f16(uint32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k32_f16_f16_f16(uint32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -887,10 +1203,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f16_f16_f16(uint32_t (&d)[64], uint64_t a_de
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_f16_f16(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_f16_f16(float (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -900,10 +1221,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_f16_f16(float (&d)[4], const uint32_t (&a)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_f16_f16(float (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_f16_f16(float (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -914,10 +1240,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n8k32_f32_f16_f16(float (&d)[4], uint64_t a_desc, ui
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_f16_f16(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_f16_f16(float (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -927,10 +1258,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_f16_f16(float (&d)[8], const uint32_t (&a
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_f16_f16(float (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_f16_f16(float (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -941,10 +1277,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n16k32_f32_f16_f16(float (&d)[8], uint64_t a_desc, u
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_f16_f16(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_f16_f16(float (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -954,10 +1295,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_f16_f16(float (&d)[12], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_f16_f16(float (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_f16_f16(float (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -968,10 +1314,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n24k32_f32_f16_f16(float (&d)[12], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_f16_f16(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_f16_f16(float (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -981,10 +1332,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_f16_f16(float (&d)[16], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_f16_f16(float (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_f16_f16(float (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -995,10 +1351,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n32k32_f32_f16_f16(float (&d)[16], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_f16_f16(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_f16_f16(float (&d)[20], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1008,10 +1369,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_f16_f16(float (&d)[20], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_f16_f16(float (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_f16_f16(float (&d)[20], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1022,10 +1388,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n40k32_f32_f16_f16(float (&d)[20], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_f16_f16(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_f16_f16(float (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1035,10 +1406,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_f16_f16(float (&d)[24], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_f16_f16(float (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_f16_f16(float (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1049,10 +1425,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n48k32_f32_f16_f16(float (&d)[24], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_f16_f16(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_f16_f16(float (&d)[28], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1062,10 +1443,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_f16_f16(float (&d)[28], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_f16_f16(float (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_f16_f16(float (&d)[28], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1076,10 +1462,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n56k32_f32_f16_f16(float (&d)[28], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_f16_f16(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_f16_f16(float (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1089,10 +1480,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_f16_f16(float (&d)[32], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_f16_f16(float (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_f16_f16(float (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1103,10 +1499,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n64k32_f32_f16_f16(float (&d)[32], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_f16_f16(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_f16_f16(float (&d)[36], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1116,10 +1517,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_f16_f16(float (&d)[36], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_f16_f16(float (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_f16_f16(float (&d)[36], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1130,10 +1536,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n72k32_f32_f16_f16(float (&d)[36], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_f16_f16(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_f16_f16(float (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1143,10 +1554,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_f16_f16(float (&d)[40], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_f16_f16(float (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_f16_f16(float (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1157,10 +1573,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n80k32_f32_f16_f16(float (&d)[40], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_f16_f16(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_f16_f16(float (&d)[44], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1170,10 +1591,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_f16_f16(float (&d)[44], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_f16_f16(float (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_f16_f16(float (&d)[44], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1184,10 +1610,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n88k32_f32_f16_f16(float (&d)[44], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_f16_f16(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_f16_f16(float (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1197,10 +1628,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_f16_f16(float (&d)[48], const uint32_t (&
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_f16_f16(float (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_f16_f16(float (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1211,10 +1647,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n96k32_f32_f16_f16(float (&d)[48], uint64_t a_desc, 
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_f16_f16(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_f16_f16(float (&d)[52], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1224,10 +1665,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_f16_f16(float (&d)[52], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_f16_f16(float (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_f16_f16(float (&d)[52], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1238,10 +1684,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n104k32_f32_f16_f16(float (&d)[52], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_f16_f16(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_f16_f16(float (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1251,10 +1702,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_f16_f16(float (&d)[56], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_f16_f16(float (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_f16_f16(float (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1265,10 +1721,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n112k32_f32_f16_f16(float (&d)[56], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_f16_f16(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_f16_f16(float (&d)[60], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1278,10 +1739,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_f16_f16(float (&d)[60], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_f16_f16(float (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_f16_f16(float (&d)[60], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1292,10 +1758,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n120k32_f32_f16_f16(float (&d)[60], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_f16_f16(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_f16_f16(float (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1305,10 +1776,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_f16_f16(float (&d)[64], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_f16_f16(float (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_f16_f16(float (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1319,10 +1795,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n128k32_f32_f16_f16(float (&d)[64], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_f16_f16(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_f16_f16(float (&d)[68], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1332,10 +1813,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_f16_f16(float (&d)[68], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_f16_f16(float (&d)[68], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_f16_f16(float (&d)[68], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1346,10 +1832,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n136k32_f32_f16_f16(float (&d)[68], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_f16_f16(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_f16_f16(float (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1359,10 +1850,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_f16_f16(float (&d)[72], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_f16_f16(float (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_f16_f16(float (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1373,10 +1869,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n144k32_f32_f16_f16(float (&d)[72], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_f16_f16(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_f16_f16(float (&d)[76], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1386,10 +1887,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_f16_f16(float (&d)[76], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_f16_f16(float (&d)[76], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_f16_f16(float (&d)[76], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1400,10 +1906,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n152k32_f32_f16_f16(float (&d)[76], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_f16_f16(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_f16_f16(float (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1413,10 +1924,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_f16_f16(float (&d)[80], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_f16_f16(float (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_f16_f16(float (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1427,10 +1943,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n160k32_f32_f16_f16(float (&d)[80], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_f16_f16(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_f16_f16(float (&d)[84], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1440,10 +1961,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_f16_f16(float (&d)[84], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_f16_f16(float (&d)[84], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_f16_f16(float (&d)[84], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1454,10 +1980,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n168k32_f32_f16_f16(float (&d)[84], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_f16_f16(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_f16_f16(float (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1467,10 +1998,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_f16_f16(float (&d)[88], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_f16_f16(float (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_f16_f16(float (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1481,10 +2017,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n176k32_f32_f16_f16(float (&d)[88], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_f16_f16(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_f16_f16(float (&d)[92], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1494,10 +2035,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_f16_f16(float (&d)[92], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_f16_f16(float (&d)[92], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_f16_f16(float (&d)[92], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1508,10 +2054,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n184k32_f32_f16_f16(float (&d)[92], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_f16_f16(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_f16_f16(float (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1521,10 +2072,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_f16_f16(float (&d)[96], const uint32_t (
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_f16_f16(float (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_f16_f16(float (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1535,10 +2091,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n192k32_f32_f16_f16(float (&d)[96], uint64_t a_desc,
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_f16_f16(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_f16_f16(float (&d)[100], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1548,10 +2109,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_f16_f16(float (&d)[100], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_f16_f16(float (&d)[100], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_f16_f16(float (&d)[100], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1562,10 +2128,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n200k32_f32_f16_f16(float (&d)[100], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_f16_f16(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_f16_f16(float (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1575,10 +2146,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_f16_f16(float (&d)[104], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_f16_f16(float (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_f16_f16(float (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1589,10 +2165,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n208k32_f32_f16_f16(float (&d)[104], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_f16_f16(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_f16_f16(float (&d)[108], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1602,10 +2183,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_f16_f16(float (&d)[108], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_f16_f16(float (&d)[108], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_f16_f16(float (&d)[108], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1616,10 +2202,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n216k32_f32_f16_f16(float (&d)[108], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_f16_f16(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_f16_f16(float (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1629,10 +2220,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_f16_f16(float (&d)[112], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_f16_f16(float (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_f16_f16(float (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1643,10 +2239,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n224k32_f32_f16_f16(float (&d)[112], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_f16_f16(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_f16_f16(float (&d)[116], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1656,10 +2257,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_f16_f16(float (&d)[116], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_f16_f16(float (&d)[116], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_f16_f16(float (&d)[116], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1670,10 +2276,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n232k32_f32_f16_f16(float (&d)[116], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_f16_f16(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_f16_f16(float (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1683,10 +2294,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_f16_f16(float (&d)[120], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_f16_f16(float (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_f16_f16(float (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1697,10 +2313,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n240k32_f32_f16_f16(float (&d)[120], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_f16_f16(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_f16_f16(float (&d)[124], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1710,10 +2331,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_f16_f16(float (&d)[124], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_f16_f16(float (&d)[124], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_f16_f16(float (&d)[124], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1724,10 +2350,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n248k32_f32_f16_f16(float (&d)[124], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_f16_f16(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_f16_f16(float (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1737,10 +2368,15 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_f16_f16(float (&d)[128], const uint32_t 
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}),
       "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_b));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b
-template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0>
-PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_f16_f16(float (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, int imm_scale_a = 1, int imm_scale_b = 1, int imm_trans_a = 0, int imm_trans_b = 0, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_f16_f16(float (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0, 1);
   PTXMMA_ONE_OF(imm_scale_a, -1, 1);
   PTXMMA_ONE_OF(imm_scale_b, -1, 1);
@@ -1751,76 +2387,12 @@ PTXMMA_FUNCTION wgmma_sp_m64n256k32_f32_f16_f16(float (&d)[128], uint64_t a_desc
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}), "n"(imm_scale_a), "n"(imm_scale_b), "n"(imm_trans_a),
       "n"(imm_trans_b));
 }
-
 #else
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n8k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n16k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n24k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n32k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n40k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n48k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n56k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n64k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n72k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n80k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n88k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n96k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n104k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n112k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n120k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n128k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n136k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n144k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n152k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n160k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n168k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n176k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n184k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n192k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n200k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n208k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n216k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n224k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n232k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n240k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n248k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n256k32_f16_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n8k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n16k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n24k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n32k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n40k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n48k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n56k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n64k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n72k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n80k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n88k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n96k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n104k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n112k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n120k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n128k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n136k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n144k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n152k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n160k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n168k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n176k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n184k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n192k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n200k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n208k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n216k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n224k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n232k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n240k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n248k32_f32_f16_f16, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n256k32_f32_f16_f16, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT
 #endif
 
 template <int columns>
-struct wgmma_sp<shape<64, columns, 32>, f16, f16, f16> : detail::front {
+struct wgmma_sp<shape<64, columns, 32>, f16, f16, f16> {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<f16, uint32_t, columns / 4, columns / 2, layout::wgmma_sp_m64nNk32_d_b16>;
@@ -1833,26 +2405,25 @@ struct wgmma_sp<shape<64, columns, 32>, f16, f16, f16> : detail::front {
   using b_tile = operand_tile<f16, majorness, swizzle, extent, depth, 32>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
-  template <ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+  template <ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
-  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1889,13 +2460,12 @@ struct wgmma_sp<shape<64, columns, 32>, f16, f16, f16> : detail::front {
     PTXMMA_N(248, wgmma_sp_m64n248k32_f16_f16_f16)
     PTXMMA_N(256, wgmma_sp_m64n256k32_f16_f16_f16)
   )
-#endif
 };
 template <int columns>
 struct wgmma_sp<shape<64, columns>, f16, f16, f16> : wgmma_sp<shape<64, columns, 32>, f16, f16, f16> {};
 
 template <int columns>
-struct wgmma_sp<shape<64, columns, 32>, f32, f16, f16> : detail::front {
+struct wgmma_sp<shape<64, columns, 32>, f32, f16, f16> {
   static_assert((columns >= 8 && columns <= 256 && (columns - 8) % 8 == 0), "ptxmma: N is from 8 to 256 in steps of 8");
   static constexpr int m = 64, n = columns, k = 32;
   using d = fragment<f32, float, columns / 2, columns / 2, layout::wgmma_sp_m64nNk32_d_b32>;
@@ -1908,26 +2478,25 @@ struct wgmma_sp<shape<64, columns, 32>, f32, f16, f16> : detail::front {
   using b_tile = operand_tile<f16, majorness, swizzle, extent, depth, 32>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
-  template <ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+  template <ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
-  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class... Options, class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) {
+  template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       case 1: return by_n<1, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -1964,7 +2533,6 @@ struct wgmma_sp<shape<64, columns, 32>, f32, f16, f16> : detail::front {
     PTXMMA_N(248, wgmma_sp_m64n248k32_f32_f16_f16)
     PTXMMA_N(256, wgmma_sp_m64n256k32_f32_f16_f16)
   )
-#endif
 };
 template <int columns>
 struct wgmma_sp<shape<64, columns>, f32, f16, f16> : wgmma_sp<shape<64, columns, 32>, f32, f16, f16> {};

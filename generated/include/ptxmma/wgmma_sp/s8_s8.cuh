@@ -18,697 +18,1017 @@
 namespace ptxmma {
 
 // PTX ISA 8.2, sm_90a
-#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n8k64_s32_s8_s8(int32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k64_s32_s8_s8(int32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %11, 0; wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, %9, %10, scale_d;}"
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n8k64_s32_s8_s8(int32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k64_s32_s8_s8(int32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %8, 0; wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8 {%0, %1, %2, %3}, %4, %5, %6, %7, scale_d;}"
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n16k64_s32_s8_s8(int32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k64_s32_s8_s8(int32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %15, 0; wgmma.mma_async.sp.sync.aligned.m64n16k64.s32.s8.s8 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, %12, %13, %14, scale_d;}"
     : PTXMMA_REGISTERS_8("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n16k64_s32_s8_s8(int32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k64_s32_s8_s8(int32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %12, 0; wgmma.mma_async.sp.sync.aligned.m64n16k64.s32.s8.s8 {" PTXMMA_PLACES_8 "}, %8, %9, %10, %11, scale_d;}"
     : PTXMMA_REGISTERS_8("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n24k64_s32_s8_s8(int32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k64_s32_s8_s8(int32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %19, 0; wgmma.mma_async.sp.sync.aligned.m64n24k64.s32.s8.s8 {" PTXMMA_PLACES_12 "}, {%12, %13, %14, %15}, %16, %17, %18, scale_d;}"
     : PTXMMA_REGISTERS_12("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n24k64_s32_s8_s8(int32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k64_s32_s8_s8(int32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %16, 0; wgmma.mma_async.sp.sync.aligned.m64n24k64.s32.s8.s8 {" PTXMMA_PLACES_12 "}, %12, %13, %14, %15, scale_d;}"
     : PTXMMA_REGISTERS_12("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n32k64_s32_s8_s8(int32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k64_s32_s8_s8(int32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n32k64.s32.s8.s8 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, %21, %22, scale_d;}"
     : PTXMMA_REGISTERS_16("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n32k64_s32_s8_s8(int32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k64_s32_s8_s8(int32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n32k64.s32.s8.s8 {" PTXMMA_PLACES_16 "}, %16, %17, %18, %19, scale_d;}"
     : PTXMMA_REGISTERS_16("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n48k64_s32_s8_s8(int32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k64_s32_s8_s8(int32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n48k64.s32.s8.s8 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, %29, %30, scale_d;}"
     : PTXMMA_REGISTERS_24("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n48k64_s32_s8_s8(int32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k64_s32_s8_s8(int32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n48k64.s32.s8.s8 {" PTXMMA_PLACES_24 "}, %24, %25, %26, %27, scale_d;}"
     : PTXMMA_REGISTERS_24("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n64k64_s32_s8_s8(int32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k64_s32_s8_s8(int32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.s32.s8.s8 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, %37, %38, scale_d;}"
     : PTXMMA_REGISTERS_32("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n64k64_s32_s8_s8(int32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k64_s32_s8_s8(int32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.s32.s8.s8 {" PTXMMA_PLACES_32 "}, %32, %33, %34, %35, scale_d;}"
     : PTXMMA_REGISTERS_32("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n80k64_s32_s8_s8(int32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k64_s32_s8_s8(int32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.s32.s8.s8 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, %45, %46, scale_d;}"
     : PTXMMA_REGISTERS_40("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n80k64_s32_s8_s8(int32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k64_s32_s8_s8(int32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.s32.s8.s8 {" PTXMMA_PLACES_40 "}, %40, %41, %42, %43, scale_d;}"
     : PTXMMA_REGISTERS_40("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n96k64_s32_s8_s8(int32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k64_s32_s8_s8(int32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.s32.s8.s8 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, %53, %54, scale_d;}"
     : PTXMMA_REGISTERS_48("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n96k64_s32_s8_s8(int32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k64_s32_s8_s8(int32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.s32.s8.s8 {" PTXMMA_PLACES_48 "}, %48, %49, %50, %51, scale_d;}"
     : PTXMMA_REGISTERS_48("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n112k64_s32_s8_s8(int32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k64_s32_s8_s8(int32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.s32.s8.s8 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, %61, %62, scale_d;}"
     : PTXMMA_REGISTERS_56("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n112k64_s32_s8_s8(int32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k64_s32_s8_s8(int32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.s32.s8.s8 {" PTXMMA_PLACES_56 "}, %56, %57, %58, %59, scale_d;}"
     : PTXMMA_REGISTERS_56("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n128k64_s32_s8_s8(int32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k64_s32_s8_s8(int32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.s32.s8.s8 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, %69, %70, scale_d;}"
     : PTXMMA_REGISTERS_64("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n128k64_s32_s8_s8(int32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k64_s32_s8_s8(int32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.s32.s8.s8 {" PTXMMA_PLACES_64 "}, %64, %65, %66, %67, scale_d;}"
     : PTXMMA_REGISTERS_64("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n144k64_s32_s8_s8(int32_t (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k64_s32_s8_s8(int32_t (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %79, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.s32.s8.s8 {" PTXMMA_PLACES_72 "}, {%72, %73, %74, %75}, %76, %77, %78, scale_d;}"
     : PTXMMA_REGISTERS_72("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n144k64_s32_s8_s8(int32_t (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k64_s32_s8_s8(int32_t (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %76, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.s32.s8.s8 {" PTXMMA_PLACES_72 "}, %72, %73, %74, %75, scale_d;}"
     : PTXMMA_REGISTERS_72("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n160k64_s32_s8_s8(int32_t (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k64_s32_s8_s8(int32_t (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %87, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.s32.s8.s8 {" PTXMMA_PLACES_80 "}, {%80, %81, %82, %83}, %84, %85, %86, scale_d;}"
     : PTXMMA_REGISTERS_80("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n160k64_s32_s8_s8(int32_t (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k64_s32_s8_s8(int32_t (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %84, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.s32.s8.s8 {" PTXMMA_PLACES_80 "}, %80, %81, %82, %83, scale_d;}"
     : PTXMMA_REGISTERS_80("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n176k64_s32_s8_s8(int32_t (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k64_s32_s8_s8(int32_t (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %95, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.s32.s8.s8 {" PTXMMA_PLACES_88 "}, {%88, %89, %90, %91}, %92, %93, %94, scale_d;}"
     : PTXMMA_REGISTERS_88("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n176k64_s32_s8_s8(int32_t (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k64_s32_s8_s8(int32_t (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %92, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.s32.s8.s8 {" PTXMMA_PLACES_88 "}, %88, %89, %90, %91, scale_d;}"
     : PTXMMA_REGISTERS_88("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n192k64_s32_s8_s8(int32_t (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k64_s32_s8_s8(int32_t (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %103, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.s32.s8.s8 {" PTXMMA_PLACES_96 "}, {%96, %97, %98, %99}, %100, %101, %102, scale_d;}"
     : PTXMMA_REGISTERS_96("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n192k64_s32_s8_s8(int32_t (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k64_s32_s8_s8(int32_t (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %100, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.s32.s8.s8 {" PTXMMA_PLACES_96 "}, %96, %97, %98, %99, scale_d;}"
     : PTXMMA_REGISTERS_96("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n208k64_s32_s8_s8(int32_t (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k64_s32_s8_s8(int32_t (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %111, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.s32.s8.s8 {" PTXMMA_PLACES_104 "}, {%104, %105, %106, %107}, %108, %109, %110, scale_d;}"
     : PTXMMA_REGISTERS_104("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n208k64_s32_s8_s8(int32_t (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k64_s32_s8_s8(int32_t (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %108, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.s32.s8.s8 {" PTXMMA_PLACES_104 "}, %104, %105, %106, %107, scale_d;}"
     : PTXMMA_REGISTERS_104("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n224k64_s32_s8_s8(int32_t (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k64_s32_s8_s8(int32_t (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %119, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.s32.s8.s8 {" PTXMMA_PLACES_112 "}, {%112, %113, %114, %115}, %116, %117, %118, scale_d;}"
     : PTXMMA_REGISTERS_112("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n224k64_s32_s8_s8(int32_t (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k64_s32_s8_s8(int32_t (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %116, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.s32.s8.s8 {" PTXMMA_PLACES_112 "}, %112, %113, %114, %115, scale_d;}"
     : PTXMMA_REGISTERS_112("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n240k64_s32_s8_s8(int32_t (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k64_s32_s8_s8(int32_t (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %127, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.s32.s8.s8 {" PTXMMA_PLACES_120 "}, {%120, %121, %122, %123}, %124, %125, %126, scale_d;}"
     : PTXMMA_REGISTERS_120("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n240k64_s32_s8_s8(int32_t (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k64_s32_s8_s8(int32_t (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %124, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.s32.s8.s8 {" PTXMMA_PLACES_120 "}, %120, %121, %122, %123, scale_d;}"
     : PTXMMA_REGISTERS_120("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n256k64_s32_s8_s8(int32_t (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k64_s32_s8_s8(int32_t (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %135, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.s32.s8.s8 {" PTXMMA_PLACES_128 "}, {%128, %129, %130, %131}, %132, %133, %134, scale_d;}"
     : PTXMMA_REGISTERS_128("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n256k64_s32_s8_s8(int32_t (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k64_s32_s8_s8(int32_t (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %132, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.s32.s8.s8 {" PTXMMA_PLACES_128 "}, %128, %129, %130, %131, scale_d;}"
     : PTXMMA_REGISTERS_128("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n8k64_satfinite_s32_s8_s8(int32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k64_satfinite_s32_s8_s8(int32_t (&d)[4], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %11, 0; wgmma.mma_async.sp.sync.aligned.m64n8k64.satfinite.s32.s8.s8 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, %9, %10, scale_d;}"
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n8k64_satfinite_s32_s8_s8(int32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n8k64_satfinite_s32_s8_s8(int32_t (&d)[4], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %8, 0; wgmma.mma_async.sp.sync.aligned.m64n8k64.satfinite.s32.s8.s8 {%0, %1, %2, %3}, %4, %5, %6, %7, scale_d;}"
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n16k64_satfinite_s32_s8_s8(int32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k64_satfinite_s32_s8_s8(int32_t (&d)[8], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %15, 0; wgmma.mma_async.sp.sync.aligned.m64n16k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, %12, %13, %14, scale_d;}"
     : PTXMMA_REGISTERS_8("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n16k64_satfinite_s32_s8_s8(int32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n16k64_satfinite_s32_s8_s8(int32_t (&d)[8], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %12, 0; wgmma.mma_async.sp.sync.aligned.m64n16k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_8 "}, %8, %9, %10, %11, scale_d;}"
     : PTXMMA_REGISTERS_8("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n24k64_satfinite_s32_s8_s8(int32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k64_satfinite_s32_s8_s8(int32_t (&d)[12], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %19, 0; wgmma.mma_async.sp.sync.aligned.m64n24k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_12 "}, {%12, %13, %14, %15}, %16, %17, %18, scale_d;}"
     : PTXMMA_REGISTERS_12("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n24k64_satfinite_s32_s8_s8(int32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n24k64_satfinite_s32_s8_s8(int32_t (&d)[12], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %16, 0; wgmma.mma_async.sp.sync.aligned.m64n24k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_12 "}, %12, %13, %14, %15, scale_d;}"
     : PTXMMA_REGISTERS_12("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n32k64_satfinite_s32_s8_s8(int32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k64_satfinite_s32_s8_s8(int32_t (&d)[16], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %23, 0; wgmma.mma_async.sp.sync.aligned.m64n32k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_16 "}, {%16, %17, %18, %19}, %20, %21, %22, scale_d;}"
     : PTXMMA_REGISTERS_16("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n32k64_satfinite_s32_s8_s8(int32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n32k64_satfinite_s32_s8_s8(int32_t (&d)[16], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %20, 0; wgmma.mma_async.sp.sync.aligned.m64n32k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_16 "}, %16, %17, %18, %19, scale_d;}"
     : PTXMMA_REGISTERS_16("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n48k64_satfinite_s32_s8_s8(int32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k64_satfinite_s32_s8_s8(int32_t (&d)[24], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %31, 0; wgmma.mma_async.sp.sync.aligned.m64n48k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_24 "}, {%24, %25, %26, %27}, %28, %29, %30, scale_d;}"
     : PTXMMA_REGISTERS_24("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n48k64_satfinite_s32_s8_s8(int32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n48k64_satfinite_s32_s8_s8(int32_t (&d)[24], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %28, 0; wgmma.mma_async.sp.sync.aligned.m64n48k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_24 "}, %24, %25, %26, %27, scale_d;}"
     : PTXMMA_REGISTERS_24("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n64k64_satfinite_s32_s8_s8(int32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k64_satfinite_s32_s8_s8(int32_t (&d)[32], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %39, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_32 "}, {%32, %33, %34, %35}, %36, %37, %38, scale_d;}"
     : PTXMMA_REGISTERS_32("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n64k64_satfinite_s32_s8_s8(int32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n64k64_satfinite_s32_s8_s8(int32_t (&d)[32], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %36, 0; wgmma.mma_async.sp.sync.aligned.m64n64k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_32 "}, %32, %33, %34, %35, scale_d;}"
     : PTXMMA_REGISTERS_32("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n80k64_satfinite_s32_s8_s8(int32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k64_satfinite_s32_s8_s8(int32_t (&d)[40], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %47, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_40 "}, {%40, %41, %42, %43}, %44, %45, %46, scale_d;}"
     : PTXMMA_REGISTERS_40("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n80k64_satfinite_s32_s8_s8(int32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n80k64_satfinite_s32_s8_s8(int32_t (&d)[40], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %44, 0; wgmma.mma_async.sp.sync.aligned.m64n80k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_40 "}, %40, %41, %42, %43, scale_d;}"
     : PTXMMA_REGISTERS_40("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n96k64_satfinite_s32_s8_s8(int32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k64_satfinite_s32_s8_s8(int32_t (&d)[48], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %55, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_48 "}, {%48, %49, %50, %51}, %52, %53, %54, scale_d;}"
     : PTXMMA_REGISTERS_48("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n96k64_satfinite_s32_s8_s8(int32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n96k64_satfinite_s32_s8_s8(int32_t (&d)[48], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %52, 0; wgmma.mma_async.sp.sync.aligned.m64n96k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_48 "}, %48, %49, %50, %51, scale_d;}"
     : PTXMMA_REGISTERS_48("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n112k64_satfinite_s32_s8_s8(int32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k64_satfinite_s32_s8_s8(int32_t (&d)[56], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %63, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_56 "}, {%56, %57, %58, %59}, %60, %61, %62, scale_d;}"
     : PTXMMA_REGISTERS_56("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n112k64_satfinite_s32_s8_s8(int32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n112k64_satfinite_s32_s8_s8(int32_t (&d)[56], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %60, 0; wgmma.mma_async.sp.sync.aligned.m64n112k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_56 "}, %56, %57, %58, %59, scale_d;}"
     : PTXMMA_REGISTERS_56("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n128k64_satfinite_s32_s8_s8(int32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k64_satfinite_s32_s8_s8(int32_t (&d)[64], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %71, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_64 "}, {%64, %65, %66, %67}, %68, %69, %70, scale_d;}"
     : PTXMMA_REGISTERS_64("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n128k64_satfinite_s32_s8_s8(int32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n128k64_satfinite_s32_s8_s8(int32_t (&d)[64], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %68, 0; wgmma.mma_async.sp.sync.aligned.m64n128k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_64 "}, %64, %65, %66, %67, scale_d;}"
     : PTXMMA_REGISTERS_64("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n144k64_satfinite_s32_s8_s8(int32_t (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k64_satfinite_s32_s8_s8(int32_t (&d)[72], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %79, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_72 "}, {%72, %73, %74, %75}, %76, %77, %78, scale_d;}"
     : PTXMMA_REGISTERS_72("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n144k64_satfinite_s32_s8_s8(int32_t (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n144k64_satfinite_s32_s8_s8(int32_t (&d)[72], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %76, 0; wgmma.mma_async.sp.sync.aligned.m64n144k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_72 "}, %72, %73, %74, %75, scale_d;}"
     : PTXMMA_REGISTERS_72("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n160k64_satfinite_s32_s8_s8(int32_t (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k64_satfinite_s32_s8_s8(int32_t (&d)[80], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %87, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_80 "}, {%80, %81, %82, %83}, %84, %85, %86, scale_d;}"
     : PTXMMA_REGISTERS_80("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n160k64_satfinite_s32_s8_s8(int32_t (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n160k64_satfinite_s32_s8_s8(int32_t (&d)[80], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %84, 0; wgmma.mma_async.sp.sync.aligned.m64n160k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_80 "}, %80, %81, %82, %83, scale_d;}"
     : PTXMMA_REGISTERS_80("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n176k64_satfinite_s32_s8_s8(int32_t (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k64_satfinite_s32_s8_s8(int32_t (&d)[88], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %95, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_88 "}, {%88, %89, %90, %91}, %92, %93, %94, scale_d;}"
     : PTXMMA_REGISTERS_88("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n176k64_satfinite_s32_s8_s8(int32_t (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n176k64_satfinite_s32_s8_s8(int32_t (&d)[88], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %92, 0; wgmma.mma_async.sp.sync.aligned.m64n176k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_88 "}, %88, %89, %90, %91, scale_d;}"
     : PTXMMA_REGISTERS_88("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n192k64_satfinite_s32_s8_s8(int32_t (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k64_satfinite_s32_s8_s8(int32_t (&d)[96], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %103, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_96 "}, {%96, %97, %98, %99}, %100, %101, %102, scale_d;}"
     : PTXMMA_REGISTERS_96("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n192k64_satfinite_s32_s8_s8(int32_t (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n192k64_satfinite_s32_s8_s8(int32_t (&d)[96], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %100, 0; wgmma.mma_async.sp.sync.aligned.m64n192k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_96 "}, %96, %97, %98, %99, scale_d;}"
     : PTXMMA_REGISTERS_96("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n208k64_satfinite_s32_s8_s8(int32_t (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k64_satfinite_s32_s8_s8(int32_t (&d)[104], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %111, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_104 "}, {%104, %105, %106, %107}, %108, %109, %110, scale_d;}"
     : PTXMMA_REGISTERS_104("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n208k64_satfinite_s32_s8_s8(int32_t (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n208k64_satfinite_s32_s8_s8(int32_t (&d)[104], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %108, 0; wgmma.mma_async.sp.sync.aligned.m64n208k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_104 "}, %104, %105, %106, %107, scale_d;}"
     : PTXMMA_REGISTERS_104("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n224k64_satfinite_s32_s8_s8(int32_t (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k64_satfinite_s32_s8_s8(int32_t (&d)[112], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %119, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_112 "}, {%112, %113, %114, %115}, %116, %117, %118, scale_d;}"
     : PTXMMA_REGISTERS_112("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n224k64_satfinite_s32_s8_s8(int32_t (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n224k64_satfinite_s32_s8_s8(int32_t (&d)[112], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %116, 0; wgmma.mma_async.sp.sync.aligned.m64n224k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_112 "}, %112, %113, %114, %115, scale_d;}"
     : PTXMMA_REGISTERS_112("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n240k64_satfinite_s32_s8_s8(int32_t (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k64_satfinite_s32_s8_s8(int32_t (&d)[120], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %127, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_120 "}, {%120, %121, %122, %123}, %124, %125, %126, scale_d;}"
     : PTXMMA_REGISTERS_120("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n240k64_satfinite_s32_s8_s8(int32_t (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n240k64_satfinite_s32_s8_s8(int32_t (&d)[120], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %124, 0; wgmma.mma_async.sp.sync.aligned.m64n240k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_120 "}, %120, %121, %122, %123, scale_d;}"
     : PTXMMA_REGISTERS_120("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n256k64_satfinite_s32_s8_s8(int32_t (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k64_satfinite_s32_s8_s8(int32_t (&d)[128], const uint32_t (&a)[4], uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %135, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_128 "}, {%128, %129, %130, %131}, %132, %133, %134, scale_d;}"
     : PTXMMA_REGISTERS_128("+r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
+#else
+PTXMMA_SM_90A_PTX_8_2_ABSENT
+#endif
 
 // d, a-desc, b-desc, sp-meta, sp-sel, scale-d
-template <int sp_sel>
-PTXMMA_FUNCTION wgmma_sp_m64n256k64_satfinite_s32_s8_s8(int32_t (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d) {
+template <int sp_sel, class Use = void>
+PTXMMA_FUNCTION wgmma_sp_m64n256k64_satfinite_s32_s8_s8(int32_t (&d)[128], uint64_t a_desc, uint64_t b_desc, uint32_t sp_meta, bool scale_d)
+#ifndef PTXMMA_SM_90A_PTX_8_2_ABSENT
+{
   PTXMMA_ONE_OF(sp_sel, 0);
   asm volatile("{.reg .pred scale_d; setp.ne.b32 scale_d, %132, 0; wgmma.mma_async.sp.sync.aligned.m64n256k64.satfinite.s32.s8.s8 {" PTXMMA_PLACES_128 "}, %128, %129, %130, %131, scale_d;}"
     : PTXMMA_REGISTERS_128("+r", d)
     : "l"(a_desc), "l"(b_desc), "r"(sp_meta), "n"(sp_sel), "r"(int{scale_d}));
 }
-
 #else
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n8k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n16k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n24k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n32k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n48k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n64k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n80k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n96k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n112k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n128k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n144k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n160k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n176k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n192k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n208k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n224k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n240k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n256k64_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n8k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n16k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n24k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n32k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n48k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n64k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n80k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n96k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n112k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n128k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n144k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n160k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n176k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n192k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n208k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n224k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n240k64_satfinite_s32_s8_s8, 5, int...)
-PTXMMA_SM_90A_PTX_8_2_ABSENT(wgmma_sp_m64n256k64_satfinite_s32_s8_s8, 5, int...)
+PTXMMA_SM_90A_PTX_8_2_ABSENT
 #endif
 
 template <int columns>
-struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8> : detail::front {
+struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8> {
   static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: N is from 8 to 32 in steps of 8, or from 48 to 256 in steps of 16");
   static constexpr int m = 64, n = columns, k = 64;
   using d = fragment<s32, int32_t, columns / 2, columns / 2, layout::wgmma_sp_m64nNk64_d_b32>;
@@ -721,22 +1041,21 @@ struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8> : detail::front {
   using b_tile = operand_tile<s8, majorness, swizzle, extent, depth, 64>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -759,13 +1078,12 @@ struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8> : detail::front {
     PTXMMA_N(240, wgmma_sp_m64n240k64_s32_s8_s8)
     PTXMMA_N(256, wgmma_sp_m64n256k64_s32_s8_s8)
   )
-#endif
 };
 template <int columns>
 struct wgmma_sp<shape<64, columns>, s32, s8, s8> : wgmma_sp<shape<64, columns, 64>, s32, s8, s8> {};
 
 template <int columns>
-struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8, satfinite> : detail::front {
+struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8, satfinite> {
   static_assert((columns >= 8 && columns <= 32 && (columns - 8) % 8 == 0) || (columns >= 48 && columns <= 256 && (columns - 48) % 16 == 0), "ptxmma: N is from 8 to 32 in steps of 8, or from 48 to 256 in steps of 16");
   static constexpr int m = 64, n = columns, k = 64;
   using d = fragment<s32, int32_t, columns / 2, columns / 2, layout::wgmma_sp_m64nNk64_d_b32>;
@@ -778,22 +1096,21 @@ struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8, satfinite> : detail::front 
   using b_tile = operand_tile<s8, majorness, swizzle, extent, depth, 64>;
 #endif
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
     }
-  }
+  )
 
  private:
   PTXMMA_BY_N(
@@ -816,7 +1133,6 @@ struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8, satfinite> : detail::front 
     PTXMMA_N(240, wgmma_sp_m64n240k64_satfinite_s32_s8_s8)
     PTXMMA_N(256, wgmma_sp_m64n256k64_satfinite_s32_s8_s8)
   )
-#endif
 };
 template <int columns>
 struct wgmma_sp<shape<64, columns>, s32, s8, s8, satfinite> : wgmma_sp<shape<64, columns, 64>, s32, s8, s8, satfinite> {};

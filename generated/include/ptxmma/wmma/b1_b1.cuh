@@ -14,59 +14,55 @@
 namespace ptxmma {
 
 // PTX ISA 6.3, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_xor_row_col_m8n8k128_s32_b1_b1_s32(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_xor_row_col_m8n8k128_s32_b1_b1_s32(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
 }
-
 #else
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_mma_xor_row_col_m8n8k128_s32_b1_b1_s32, 4, class...)
+PTXMMA_SM_75_PTX_6_3_ABSENT
 #endif
 
 // PTX ISA 7.1, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_and_row_col_m8n8k128_s32_b1_b1_s32(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_and_row_col_m8n8k128_s32_b1_b1_s32(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_1_ABSENT
+{
   asm volatile("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_1_ABSENT(wmma_mma_and_row_col_m8n8k128_s32_b1_b1_s32, 4, class...)
+PTXMMA_SM_80_PTX_7_1_ABSENT
 #endif
 
 template <>
-struct wmma_mma_xor_row_col<shape<8, 8, 128>, s32, b1, b1, s32> : detail::front {
+struct wmma_mma_xor_row_col<shape<8, 8, 128>, s32, b1, b1, s32> {
   static constexpr int m = 8, n = 8, k = 128;
   using d = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
   using a = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_a_b1_observed_sm_90>;
   using b = fragment<b1, uint32_t, 1, 32, layout::wmma_m8n8k128_b_b1_observed_sm_90>;
   using c = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_xor_row_col_m8n8k128_s32_b1_b1_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_and_row_col<shape<8, 8, 128>, s32, b1, b1, s32> : wmma_mma_xor_row_col<shape<8, 8, 128>, s32, b1, b1, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_and_row_col_m8n8k128_s32_b1_b1_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -17,1713 +17,1993 @@
 namespace ptxmma {
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_bf16(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_bf16(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_bf16(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_bf16(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_bf16(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_bf16(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_bf16(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_bf16(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_bf16(uint32_t (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_bf16(uint32_t (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_bf16(uint32_t (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_bf16(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_global_bf16(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_global_bf16(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.global.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_global_bf16(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_global_bf16(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.global.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_global_bf16(uint32_t (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_global_bf16(uint32_t (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.global.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_global_bf16(uint32_t (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_global_bf16(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.global.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_bf16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_bf16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_bf16(uint32_t (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_bf16(uint32_t (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_bf16(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_bf16(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_bf16(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_bf16(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_bf16(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_bf16(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_bf16(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_bf16(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_bf16(uint32_t (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_bf16(uint32_t (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_bf16(uint32_t (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_bf16(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.global.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.global.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_global_bf16(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_global_bf16(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.global.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_global_bf16(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_global_bf16(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.global.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_global_bf16(uint32_t (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_global_bf16(uint32_t (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.global.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_global_bf16(uint32_t (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_global_bf16(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.global.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_bf16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_bf16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_bf16(uint32_t (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_bf16(uint32_t (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_bf16(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_bf16(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_bf16(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_bf16(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_bf16(uint32_t (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_bf16(uint32_t (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_bf16(uint32_t (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_bf16(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_bf16(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_bf16(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_bf16(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_bf16(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.global.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.global.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_global_bf16(uint32_t (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_global_bf16(uint32_t (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.global.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_global_bf16(uint32_t (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_global_bf16(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.global.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_global_bf16(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_global_bf16(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.global.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_global_bf16(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_global_bf16(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.global.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_bf16(uint32_t (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_bf16(uint32_t (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_bf16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_bf16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_bf16(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_bf16(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_bf16(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_bf16(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_bf16(uint32_t (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_bf16(uint32_t (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_bf16(uint32_t (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_bf16(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_bf16(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_bf16(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_bf16(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_bf16(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.global.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_global_bf16(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.global.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_global_bf16(uint32_t (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_global_bf16(uint32_t (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.global.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_global_bf16(uint32_t (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_global_bf16(uint32_t (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.global.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_global_bf16(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_global_bf16(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.global.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_global_bf16(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_global_bf16(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.global.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_bf16(uint32_t (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_bf16(uint32_t (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_bf16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_bf16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n32k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n32k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m32n8k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m32n8k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n32k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n32k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m32n8k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m32n8k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n32k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n32k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m32n8k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m32n8k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n32k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n32k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m32n8k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m32n8k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n32k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n32k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m32n8k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m32n8k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n32k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n32k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m32n8k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m32n8k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n32k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n32k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m32n8k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m32n8k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n32k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n32k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m32n8k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m32n8k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n32k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n32k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m32n8k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m32n8k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n32k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n32k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m32n8k16_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m32n8k16_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n32k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n32k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m32n8k16_global_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m32n8k16_global_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n32k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n32k16_shared_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m32n8k16_shared_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m32n8k16_shared_bf16, 3, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 // PTX ISA 7.8, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.bf16 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_bf16(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.bf16 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.bf16 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_bf16(uint32_t (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.bf16 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=r", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.bf16 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_bf16(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.bf16 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_row_m16n16k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_row_m16n16k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_row_m8n32k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_row_m8n32k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_row_m32n8k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_row_m32n8k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_col_m16n16k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_col_m16n16k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_col_m8n32k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_col_m8n32k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_col_m32n8k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_col_m32n8k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_row_m16n16k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_row_m16n16k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_row_m8n32k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_row_m8n32k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_row_m32n8k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_row_m32n8k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_col_m16n16k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_col_m16n16k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_col_m8n32k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_col_m8n32k16_shared_cta_bf16, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_col_m32n8k16_shared_cta_bf16, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_col_m32n8k16_shared_cta_bf16, 3, class...)
+PTXMMA_SM_80_PTX_7_8_ABSENT
 #endif
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 16>, bf16> : detail::front {
+struct wmma_load_a_row<shape<16, 16, 16>, bf16> {
   static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 32, 16>, bf16> : detail::front {
+struct wmma_load_a_row<shape<8, 32, 16>, bf16> {
   static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_a_row<shape<32, 8, 16>, bf16> : detail::front {
+struct wmma_load_a_row<shape<32, 8, 16>, bf16> {
   static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, bf16, global> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, bf16, global> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, bf16, global> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, bf16, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, bf16, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, bf16, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, bf16> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, bf16> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, bf16> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, bf16, global> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, bf16, global> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, bf16, global> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, bf16, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, bf16, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, bf16, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 16>, bf16> : detail::front {
+struct wmma_load_b_row<shape<16, 16, 16>, bf16> {
   static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 32, 16>, bf16> : detail::front {
+struct wmma_load_b_row<shape<8, 32, 16>, bf16> {
   static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_b_row<shape<32, 8, 16>, bf16> : detail::front {
+struct wmma_load_b_row<shape<32, 8, 16>, bf16> {
   static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, bf16, global> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, bf16, global> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, bf16, global> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, bf16, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, bf16, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, bf16, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, bf16> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, bf16> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, bf16> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, bf16, global> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, bf16, global> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, bf16, global> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_global_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_global_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_shared_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, bf16, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, bf16, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, bf16, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, bf16> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_bf16(r, p, stride);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -15,259 +15,279 @@
 namespace ptxmma {
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m16n16k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m16n16k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m16n16k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19, %20, %21, %22, %23};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m8n32k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m8n32k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m8n32k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11, %12, %13, %14, %15, %16, %17}, {%18, %19, %20, %21, %22, %23, %24, %25};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), PTXMMA_REGISTERS_8("r", b), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m32n8k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m32n8k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m32n8k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17}, {%18, %19, %20, %21, %22, %23, %24, %25};"
     : PTXMMA_REGISTERS_8("=f", d)
     : PTXMMA_REGISTERS_8("r", a), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m16n16k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m16n16k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19, %20, %21, %22, %23};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m8n32k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m8n32k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m8n32k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11, %12, %13, %14, %15, %16, %17}, {%18, %19, %20, %21, %22, %23, %24, %25};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), PTXMMA_REGISTERS_8("r", b), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m32n8k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m32n8k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m32n8k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17}, {%18, %19, %20, %21, %22, %23, %24, %25};"
     : PTXMMA_REGISTERS_8("=f", d)
     : PTXMMA_REGISTERS_8("r", a), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m16n16k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m16n16k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m16n16k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19, %20, %21, %22, %23};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m8n32k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m8n32k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m8n32k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11, %12, %13, %14, %15, %16, %17}, {%18, %19, %20, %21, %22, %23, %24, %25};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), PTXMMA_REGISTERS_8("r", b), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m32n8k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m32n8k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m32n8k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17}, {%18, %19, %20, %21, %22, %23, %24, %25};"
     : PTXMMA_REGISTERS_8("=f", d)
     : PTXMMA_REGISTERS_8("r", a), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m16n16k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m16n16k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m16n16k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19, %20, %21, %22, %23};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m8n32k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m8n32k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m8n32k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11, %12, %13, %14, %15, %16, %17}, {%18, %19, %20, %21, %22, %23, %24, %25};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), PTXMMA_REGISTERS_8("r", b), PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m32n8k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m32n8k16_f32_bf16_bf16_f32(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m32n8k16.f32.bf16.bf16.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17}, {%18, %19, %20, %21, %22, %23, %24, %25};"
     : PTXMMA_REGISTERS_8("=f", d)
     : PTXMMA_REGISTERS_8("r", a), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("f", c));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_row_m16n16k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_row_m8n32k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_row_m32n8k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_col_m16n16k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_col_m8n32k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_col_m32n8k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_row_m16n16k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_row_m8n32k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_row_m32n8k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_col_m16n16k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_col_m8n32k16_f32_bf16_bf16_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_col_m32n8k16_f32_bf16_bf16_f32, 4, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 template <>
-struct wmma_mma_row_row<shape<16, 16, 16>, f32, bf16, bf16, f32> : detail::front {
+struct wmma_mma_row_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
   static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_a_b16_observed_sm_90>;
   using b = fragment<bf16, uint32_t, 4, 8, layout::wmma_m16n16k16_b_b16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_mma_row_row<shape<8, 32, 16>, f32, bf16, bf16, f32> : detail::front {
+struct wmma_mma_row_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
   static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<bf16, uint32_t, 2, 4, layout::wmma_m8n32k16_a_b16_observed_sm_90>;
   using b = fragment<bf16, uint32_t, 8, 16, layout::wmma_m8n32k16_b_b16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_mma_row_row<shape<32, 8, 16>, f32, bf16, bf16, f32> : detail::front {
+struct wmma_mma_row_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
   static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<bf16, uint32_t, 8, 16, layout::wmma_m32n8k16_a_b16_observed_sm_90>;
   using b = fragment<bf16, uint32_t, 2, 4, layout::wmma_m32n8k16_b_b16_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<16, 16, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 32, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<32, 8, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<16, 16, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 32, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<32, 8, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<16, 16, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<16, 16, 16>, f32, bf16, bf16, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m16n16k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 32, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<8, 32, 16>, f32, bf16, bf16, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[8], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m8n32k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<32, 8, 16>, f32, bf16, bf16, f32> : wmma_mma_row_row<shape<32, 8, 16>, f32, bf16, bf16, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[8], const uint32_t (&b)[2], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m32n8k16_f32_bf16_bf16_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -17,3321 +17,3873 @@
 namespace ptxmma {
 
 // PTX ISA 6.3, sm_70 or newer
-#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_global_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_global_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_global_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_global_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_global_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_global_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_global_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_global_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_global_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_global_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_global_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_global_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_global_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_global_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_global_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_global_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_global_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_global_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_global_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_global_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_global_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_global_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_global_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_global_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.global.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_global_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_global_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_global_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_global_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_global_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_global_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_global_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_global_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_global_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_global_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_global_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_global_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_global_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_global_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_global_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_global_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_global_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_global_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_global_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_global_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_global_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_global_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_global_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_global_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m16n16k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m16n16k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m8n32k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m8n32k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m32n8k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m32n8k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m16n16k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m16n16k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m8n32k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m8n32k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m32n8k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m32n8k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m16n16k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m16n16k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m8n32k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m8n32k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m32n8k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_row_m32n8k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m16n16k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m16n16k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m8n32k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m8n32k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m32n8k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m32n8k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m16n16k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m16n16k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m8n32k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m8n32k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m32n8k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m32n8k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m16n16k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m16n16k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m8n32k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m8n32k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m32n8k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_load_c_col_m32n8k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m16n16k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m16n16k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m8n32k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m8n32k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m32n8k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m32n8k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m16n16k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m16n16k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m8n32k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m8n32k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m32n8k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m32n8k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m16n16k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m16n16k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m8n32k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m8n32k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m32n8k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_row_m32n8k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m16n16k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m16n16k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m8n32k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m8n32k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m32n8k16_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m32n8k16_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m16n16k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m16n16k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m8n32k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m8n32k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m32n8k16_global_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m32n8k16_global_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m16n16k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m16n16k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m8n32k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m8n32k16_shared_f32, 3, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m32n8k16_shared_f32, 2, class...)
-PTXMMA_SM_70_PTX_6_3_ABSENT(wmma_store_d_col_m32n8k16_shared_f32, 3, class...)
+PTXMMA_SM_70_PTX_6_3_ABSENT
 #endif
 
 // PTX ISA 7.8, sm_70 or newer
-#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n32k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m32n8k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n32k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n32k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m32n8k16_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m32n8k16.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n32k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n32k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_70_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m32n8k16_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_70_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m32n8k16.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_row_m16n16k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_row_m16n16k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_row_m8n32k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_row_m8n32k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_row_m32n8k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_row_m32n8k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_col_m16n16k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_col_m16n16k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_col_m8n32k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_col_m8n32k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_col_m32n8k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_load_c_col_m32n8k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_row_m16n16k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_row_m16n16k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_row_m8n32k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_row_m8n32k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_row_m32n8k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_row_m32n8k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_col_m16n16k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_col_m16n16k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_col_m8n32k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_col_m8n32k16_shared_cta_f32, 3, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_col_m32n8k16_shared_cta_f32, 2, class...)
-PTXMMA_SM_70_PTX_7_8_ABSENT(wmma_store_d_col_m32n8k16_shared_cta_f32, 3, class...)
+PTXMMA_SM_70_PTX_7_8_ABSENT
 #endif
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_global_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_global_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.global.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_global_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_global_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.global.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_global_f32(float (&r)[8], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_global_f32(float (&r)[8], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.global.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_global_f32(float (&r)[8], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_global_f32(float (&r)[8], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.global.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_global_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_global_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_global_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_global_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_global_f32(void* p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_global_f32(void* p, const float (&r)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_global_f32(void* p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_global_f32(void* p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.global.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "l"(p), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m16n16k8_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m16n16k8_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m16n16k8_global_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m16n16k8_global_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m16n16k8_shared_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m16n16k8_shared_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m16n16k8_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m16n16k8_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m16n16k8_global_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m16n16k8_global_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m16n16k8_shared_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m16n16k8_shared_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m16n16k8_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m16n16k8_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m16n16k8_global_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m16n16k8_global_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m16n16k8_shared_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m16n16k8_shared_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m16n16k8_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m16n16k8_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m16n16k8_global_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m16n16k8_global_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m16n16k8_shared_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m16n16k8_shared_f32, 3, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 // PTX ISA 7.8, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m16n16k8.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8];"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m16n16k8_shared_cta_f32(float (&r)[8], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m16n16k8.shared::cta.f32 {" PTXMMA_PLACES_8 "}, [%8], %9;"
     : PTXMMA_REGISTERS_8("=f", r)
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8]) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8])
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m16n16k8_shared_cta_f32(shared_destination p, const float (&r)[8], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m16n16k8.shared::cta.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" :
     : "r"(p.address), PTXMMA_REGISTERS_8("f", r), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_c_row_m16n16k8_shared_cta_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_c_row_m16n16k8_shared_cta_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_c_col_m16n16k8_shared_cta_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_c_col_m16n16k8_shared_cta_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_store_d_row_m16n16k8_shared_cta_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_store_d_row_m16n16k8_shared_cta_f32, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_store_d_col_m16n16k8_shared_cta_f32, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_store_d_col_m16n16k8_shared_cta_f32, 3, class...)
+PTXMMA_SM_80_PTX_7_8_ABSENT
 #endif
 
 // PTX ISA 6.3, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_f32(float (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_f32(float (&r)[2], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_f32(float (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_f32(float (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_f32(float (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_f32(float (&r)[2], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_f32(float (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_f32(float (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_global_f32(float (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_global_f32(float (&r)[2], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.global.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_global_f32(float (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_global_f32(float (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.global.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_global_f32(float (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_global_f32(float (&r)[2], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.global.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_global_f32(float (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_global_f32(float (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.global.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_f32(float (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_f32(float (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_f32(float (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_f32(float (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_f32(float (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_f32(float (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_f32(float (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_f32(float (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_f32(float (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_f32(float (&r)[2], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_f32(float (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_f32(float (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_f32(float (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_f32(float (&r)[2], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_f32(float (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_f32(float (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_global_f32(float (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_global_f32(float (&r)[2], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.global.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_global_f32(float (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_global_f32(float (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.global.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_global_f32(float (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_global_f32(float (&r)[2], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.global.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_global_f32(float (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_global_f32(float (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.global.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_f32(float (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_f32(float (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_f32(float (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_f32(float (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_f32(float (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_f32(float (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_f32(float (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_f32(float (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_f32(void* p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_f32(void* p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.f32 [%0], {%1, %2};" :
     : "l"(p), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_f32(void* p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_f32(void* p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.f32 [%0], {%1, %2}, %3;" :
     : "l"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_f32(void* p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_f32(void* p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.f32 [%0], {%1, %2};" :
     : "l"(p), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_f32(void* p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_f32(void* p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.f32 [%0], {%1, %2}, %3;" :
     : "l"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_global_f32(void* p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_global_f32(void* p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.global.f32 [%0], {%1, %2};" :
     : "l"(p), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_global_f32(void* p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_global_f32(void* p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.global.f32 [%0], {%1, %2}, %3;" :
     : "l"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_global_f32(void* p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_global_f32(void* p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.global.f32 [%0], {%1, %2};" :
     : "l"(p), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_global_f32(void* p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_global_f32(void* p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.global.f32 [%0], {%1, %2}, %3;" :
     : "l"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_f32(shared_destination p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_f32(shared_destination p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared.f32 [%0], {%1, %2};" :
     : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared.f32 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_f32(shared_destination p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_f32(shared_destination p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared.f32 [%0], {%1, %2};" :
     : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared.f32 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_f32(void* p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_f32(void* p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.f32 [%0], {%1, %2};" :
     : "l"(p), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_f32(void* p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_f32(void* p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.f32 [%0], {%1, %2}, %3;" :
     : "l"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_f32(void* p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_f32(void* p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.f32 [%0], {%1, %2};" :
     : "l"(p), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_f32(void* p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_f32(void* p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.f32 [%0], {%1, %2}, %3;" :
     : "l"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_global_f32(void* p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_global_f32(void* p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.global.f32 [%0], {%1, %2};" :
     : "l"(p), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_global_f32(void* p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_global_f32(void* p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.global.f32 [%0], {%1, %2}, %3;" :
     : "l"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_global_f32(void* p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_global_f32(void* p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.global.f32 [%0], {%1, %2};" :
     : "l"(p), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_global_f32(void* p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_global_f32(void* p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.global.f32 [%0], {%1, %2}, %3;" :
     : "l"(p), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_f32(shared_destination p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_f32(shared_destination p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared.f32 [%0], {%1, %2};" :
     : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared.f32 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_f32(shared_destination p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_f32(shared_destination p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared.f32 [%0], {%1, %2};" :
     : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_f32(shared_destination p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared.f32 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k32_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k32_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k128_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k128_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k32_global_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k32_global_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k128_global_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k128_global_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k32_shared_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k32_shared_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k128_shared_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_row_m8n8k128_shared_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k32_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k32_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k128_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k128_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k32_global_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k32_global_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k128_global_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k128_global_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k32_shared_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k32_shared_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k128_shared_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_c_col_m8n8k128_shared_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k32_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k32_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k128_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k128_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k32_global_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k32_global_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k128_global_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k128_global_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k32_shared_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k32_shared_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k128_shared_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_row_m8n8k128_shared_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k32_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k32_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k128_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k128_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k32_global_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k32_global_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k128_global_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k128_global_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k32_shared_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k32_shared_f32, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k128_shared_f32, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_store_d_col_m8n8k128_shared_f32, 3, class...)
+PTXMMA_SM_75_PTX_6_3_ABSENT
 #endif
 
 // PTX ISA 7.8, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k32.shared::cta.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k128.shared::cta.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k32_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k32.shared::cta.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p];  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.f32 {%0, %1}, [%2];"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k128_shared_cta_f32(float (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k128.shared::cta.f32 {%0, %1}, [%2], %3;"
     : "=f"(r[0]), "=f"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.f32 [%0], {%1, %2};" :
     : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k32.shared::cta.f32 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.f32 [%0], {%1, %2};" :
     : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k128.shared::cta.f32 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.f32 [%0], {%1, %2};" :
     : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k32_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k32.shared::cta.f32 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // [p], r;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2])
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.f32 [%0], {%1, %2};" :
     : "r"(p.address), "f"(r[0]), "f"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride;  not in the manual
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k128_shared_cta_f32(shared_destination p, const float (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k128.shared::cta.f32 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "f"(r[0]), "f"(r[1]), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_c_row_m8n8k32_shared_cta_f32, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_c_row_m8n8k32_shared_cta_f32, 3, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_c_row_m8n8k128_shared_cta_f32, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_c_row_m8n8k128_shared_cta_f32, 3, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_c_col_m8n8k32_shared_cta_f32, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_c_col_m8n8k32_shared_cta_f32, 3, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_c_col_m8n8k128_shared_cta_f32, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_c_col_m8n8k128_shared_cta_f32, 3, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_store_d_row_m8n8k32_shared_cta_f32, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_store_d_row_m8n8k32_shared_cta_f32, 3, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_store_d_row_m8n8k128_shared_cta_f32, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_store_d_row_m8n8k128_shared_cta_f32, 3, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_store_d_col_m8n8k32_shared_cta_f32, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_store_d_col_m8n8k32_shared_cta_f32, 3, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_store_d_col_m8n8k128_shared_cta_f32, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_store_d_col_m8n8k128_shared_cta_f32, 3, class...)
+PTXMMA_SM_75_PTX_7_8_ABSENT
 #endif
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 16>, f32> : detail::front {
+struct wmma_load_c_row<shape<16, 16, 16>, f32> {
   static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k16_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k16_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 32, 16>, f32> : detail::front {
+struct wmma_load_c_row<shape<8, 32, 16>, f32> {
   static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n32k16_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n32k16_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_c_row<shape<32, 8, 16>, f32> : detail::front {
+struct wmma_load_c_row<shape<32, 8, 16>, f32> {
   static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<f32, float, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m32n8k16_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m32n8k16_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f32, global> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k16_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k16_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f32, global> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n32k16_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n32k16_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f32, global> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m32n8k16_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m32n8k16_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k16_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n32k16_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m32n8k16_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k16_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n32k16_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m32n8k16_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f32> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k16_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k16_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f32> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n32k16_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n32k16_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f32> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m32n8k16_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m32n8k16_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f32, global> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k16_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k16_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f32, global> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n32k16_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n32k16_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f32, global> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m32n8k16_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m32n8k16_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k16_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n32k16_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m32n8k16_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k16_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n32k16_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m32n8k16_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_c_row<shape<16, 16, 8>, f32> : detail::front {
+struct wmma_load_c_row<shape<16, 16, 8>, f32> {
   static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k8_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k8_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 8>, f32, global> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k8_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k8_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k8_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m16n16k8_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 8>, f32> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k8_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k8_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 8>, f32, global> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k8_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k8_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k8_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[8], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m16n16k8_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 32>, f32> : detail::front {
+struct wmma_load_c_row<shape<8, 8, 32>, f32> {
   static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k32_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k32_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 128>, f32> : detail::front {
+struct wmma_load_c_row<shape<8, 8, 128>, f32> {
   static constexpr int m = 8, n = 8, k = 128;
   using r = fragment<f32, float, 2, 2, layout::wmma_m8n8k128_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k128_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k128_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 32>, f32, global> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k32_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k32_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 128>, f32, global> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k128_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k128_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k32_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k128_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k32_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k128_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 32>, f32> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k32_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k32_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 128>, f32> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k128_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k128_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 32>, f32, global> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k32_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k32_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 128>, f32, global> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k128_global_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k128_global_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k32_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k128_shared_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k32_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(float (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k128_shared_cta_f32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f32> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k16_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k16_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f32> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n32k16_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n32k16_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f32> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m32n8k16_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m32n8k16_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f32, global> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k16_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k16_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f32, global> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n32k16_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n32k16_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f32, global> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m32n8k16_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m32n8k16_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k16_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n32k16_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m32n8k16_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k16_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n32k16_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m32n8k16_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f32> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k16_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k16_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f32> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n32k16_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n32k16_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f32> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m32n8k16_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m32n8k16_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f32, global> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k16_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k16_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f32, global> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n32k16_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n32k16_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f32, global> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m32n8k16_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m32n8k16_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f32, shared> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k16_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f32, shared> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n32k16_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f32, shared> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m32n8k16_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 16>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k16_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 32, 16>, f32, shared_cta> : wmma_load_c_row<shape<8, 32, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n32k16_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<32, 8, 16>, f32, shared_cta> : wmma_load_c_row<shape<32, 8, 16>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m32n8k16_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 8>, f32> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k8_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k8_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 8>, f32, global> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k8_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k8_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k8_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m16n16k8_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 8>, f32> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k8_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k8_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 8>, f32, global> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k8_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k8_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 8>, f32, shared> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k8_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<16, 16, 8>, f32, shared_cta> : wmma_load_c_row<shape<16, 16, 8>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[8], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m16n16k8_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 32>, f32> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k32_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k32_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 128>, f32> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k128_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k128_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 32>, f32, global> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k32_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k32_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 128>, f32, global> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k128_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k128_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k32_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k128_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k32_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k128_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 32>, f32> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k32_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k32_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 128>, f32> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k128_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k128_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 32>, f32, global> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k32_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k32_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 128>, f32, global> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k128_global_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k128_global_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 32>, f32, shared> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k32_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 128>, f32, shared> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k128_shared_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 32>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 32>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k32_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 128>, f32, shared_cta> : wmma_load_c_row<shape<8, 8, 128>, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const float (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k128_shared_cta_f32(p, r, stride);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -24,1128 +24,1312 @@
 namespace ptxmma {
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_f64(double (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_f64(double (&r)[1], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_f64(double (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_f64(double (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_global_f64(double (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_global_f64(double (&r)[1], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.global.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_global_f64(double (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_global_f64(double (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.global.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_f64(double (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_f64(double (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_f64(double (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_f64(double (&r)[1], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_f64(double (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_f64(double (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_global_f64(double (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_global_f64(double (&r)[1], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.global.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_global_f64(double (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_global_f64(double (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.global.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_f64(double (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_f64(double (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_f64(double (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_f64(double (&r)[1], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_f64(double (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_f64(double (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_global_f64(double (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_global_f64(double (&r)[1], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.global.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_global_f64(double (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_global_f64(double (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.global.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_f64(double (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_f64(double (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_f64(double (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_f64(double (&r)[1], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_f64(double (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_f64(double (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_global_f64(double (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_global_f64(double (&r)[1], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.global.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_global_f64(double (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_global_f64(double (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.global.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_f64(double (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_f64(double (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_f64(double (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_f64(double (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_f64(double (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_f64(double (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_f64(double (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_global_f64(double (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_global_f64(double (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.global.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_global_f64(double (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_global_f64(double (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.global.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_f64(double (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_f64(double (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_f64(double (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_f64(double (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_f64(double (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_f64(double (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_f64(double (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_f64(double (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_global_f64(double (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_global_f64(double (&r)[2], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.global.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_global_f64(double (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_global_f64(double (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.global.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_f64(double (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_f64(double (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_f64(double (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_f64(double (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_f64(void* p, const double (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_f64(void* p, const double (&r)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.f64 [%0], {%1, %2};" :
     : "l"(p), "d"(r[0]), "d"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_f64(void* p, const double (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_f64(void* p, const double (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.f64 [%0], {%1, %2}, %3;" :
     : "l"(p), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_global_f64(void* p, const double (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_global_f64(void* p, const double (&r)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.global.f64 [%0], {%1, %2};" :
     : "l"(p), "d"(r[0]), "d"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_global_f64(void* p, const double (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_global_f64(void* p, const double (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.global.f64 [%0], {%1, %2}, %3;" :
     : "l"(p), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_f64(shared_destination p, const double (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_f64(shared_destination p, const double (&r)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [%0], {%1, %2};" :
     : "r"(p.address), "d"(r[0]), "d"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_f64(shared_destination p, const double (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_f64(shared_destination p, const double (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_f64(void* p, const double (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_f64(void* p, const double (&r)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.f64 [%0], {%1, %2};" :
     : "l"(p), "d"(r[0]), "d"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_f64(void* p, const double (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_f64(void* p, const double (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.f64 [%0], {%1, %2}, %3;" :
     : "l"(p), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_global_f64(void* p, const double (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_global_f64(void* p, const double (&r)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.global.f64 [%0], {%1, %2};" :
     : "l"(p), "d"(r[0]), "d"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_global_f64(void* p, const double (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_global_f64(void* p, const double (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.global.f64 [%0], {%1, %2}, %3;" :
     : "l"(p), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_f64(shared_destination p, const double (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_f64(shared_destination p, const double (&r)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared.f64 [%0], {%1, %2};" :
     : "r"(p.address), "d"(r[0]), "d"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_f64(shared_destination p, const double (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_f64(shared_destination p, const double (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared.f64 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n8k4_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n8k4_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n8k4_global_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n8k4_global_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n8k4_shared_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m8n8k4_shared_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n8k4_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n8k4_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n8k4_global_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n8k4_global_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n8k4_shared_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m8n8k4_shared_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n8k4_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n8k4_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n8k4_global_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n8k4_global_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n8k4_shared_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m8n8k4_shared_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n8k4_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n8k4_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n8k4_global_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n8k4_global_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n8k4_shared_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m8n8k4_shared_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m8n8k4_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m8n8k4_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m8n8k4_global_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m8n8k4_global_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m8n8k4_shared_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_row_m8n8k4_shared_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m8n8k4_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m8n8k4_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m8n8k4_global_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m8n8k4_global_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m8n8k4_shared_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_c_col_m8n8k4_shared_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m8n8k4_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m8n8k4_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m8n8k4_global_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m8n8k4_global_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m8n8k4_shared_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_row_m8n8k4_shared_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m8n8k4_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m8n8k4_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m8n8k4_global_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m8n8k4_global_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m8n8k4_shared_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_store_d_col_m8n8k4_shared_f64, 3, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 // PTX ISA 7.8, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1];"
     : "=d"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k4_shared_cta_f64(double (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k4.shared::cta.f64 {%0}, [%1], %2;"
     : "=d"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared::cta.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_row_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.row.m8n8k4.shared::cta.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared::cta.f64 {%0, %1}, [%2];"
     : "=d"(r[0]), "=d"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_c_col_m8n8k4_shared_cta_f64(double (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.c.sync.aligned.col.m8n8k4.shared::cta.f64 {%0, %1}, [%2], %3;"
     : "=d"(r[0]), "=d"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2])
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared::cta.f64 [%0], {%1, %2};" :
     : "r"(p.address), "d"(r[0]), "d"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_row_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.row.m8n8k4.shared::cta.f64 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // [p], r
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2]) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2])
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [%0], {%1, %2};" :
     : "r"(p.address), "d"(r[0]), "d"(r[1])
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // [p], r, stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2], uint32_t stride) {
+PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(shared_destination p, const double (&r)[2], uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [%0], {%1, %2}, %3;" :
     : "r"(p.address), "d"(r[0]), "d"(r[1]), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_row_m8n8k4_shared_cta_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_row_m8n8k4_shared_cta_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_col_m8n8k4_shared_cta_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_col_m8n8k4_shared_cta_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_row_m8n8k4_shared_cta_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_row_m8n8k4_shared_cta_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_col_m8n8k4_shared_cta_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_col_m8n8k4_shared_cta_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_c_row_m8n8k4_shared_cta_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_c_row_m8n8k4_shared_cta_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_c_col_m8n8k4_shared_cta_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_c_col_m8n8k4_shared_cta_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_store_d_row_m8n8k4_shared_cta_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_store_d_row_m8n8k4_shared_cta_f64, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_store_d_col_m8n8k4_shared_cta_f64, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_store_d_col_m8n8k4_shared_cta_f64, 3, class...)
+PTXMMA_SM_80_PTX_7_8_ABSENT
 #endif
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 4>, f64> : detail::front {
+struct wmma_load_a_row<shape<8, 8, 4>, f64> {
   static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k4_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k4_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 4>, f64, global> : wmma_load_a_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k4_global_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k4_global_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 4>, f64, shared> : wmma_load_a_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k4_shared_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_a_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 8, 4>, f64> : wmma_load_a_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n8k4_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n8k4_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 8, 4>, f64, global> : wmma_load_a_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n8k4_global_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n8k4_global_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 8, 4>, f64, shared> : wmma_load_a_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n8k4_shared_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_a_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 8, 4>, f64> : detail::front {
+struct wmma_load_b_row<shape<8, 8, 4>, f64> {
   static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n8k4_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n8k4_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 8, 4>, f64, global> : wmma_load_b_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n8k4_global_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n8k4_global_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 8, 4>, f64, shared> : wmma_load_b_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n8k4_shared_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_b_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 4>, f64> : wmma_load_b_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k4_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k4_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 4>, f64, global> : wmma_load_b_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k4_global_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k4_global_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 4>, f64, shared> : wmma_load_b_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k4_shared_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_b_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_c_row<shape<8, 8, 4>, f64> : detail::front {
+struct wmma_load_c_row<shape<8, 8, 4>, f64> {
   static constexpr int m = 8, n = 8, k = 4;
   using r = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k4_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k4_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 4>, f64, global> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k4_global_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k4_global_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k4_shared_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_row_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 4>, f64> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k4_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k4_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 4>, f64, global> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k4_global_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k4_global_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k4_shared_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_c_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(double (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_c_col_m8n8k4_shared_cta_f64(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 4>, f64> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k4_f64(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k4_f64(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 4>, f64, global> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k4_global_f64(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k4_global_f64(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k4_shared_f64(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_row<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_row_m8n8k4_shared_cta_f64(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 4>, f64> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k4_f64(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k4_f64(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 4>, f64, global> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2]) {
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k4_global_f64(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(void* p, const double (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k4_global_f64(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 4>, f64, shared> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k4_shared_f64(p, r, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_store_d_col<shape<8, 8, 4>, f64, shared_cta> : wmma_load_c_row<shape<8, 8, 4>, f64> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2]) {
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride) {
+  static PTXMMA_FUNCTION call(shared_destination p, const double (&r)[2], uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_store_d_col_m8n8k4_shared_cta_f64(p, r, stride);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -14,319 +14,347 @@
 namespace ptxmma {
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m8n8k4.rn.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_rz_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_rz_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m8n8k4.rz.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_rm_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_rm_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m8n8k4.rm.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_rp_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_rp_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m8n8k4.rp.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m8n8k4.rn.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m8n8k4_rz_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m8n8k4_rz_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m8n8k4.rz.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m8n8k4_rm_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m8n8k4_rm_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m8n8k4.rm.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m8n8k4_rp_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m8n8k4_rp_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m8n8k4.rp.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m8n8k4.rn.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_rz_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_rz_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m8n8k4.rz.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_rm_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_rm_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m8n8k4.rm.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_rp_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_rp_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m8n8k4.rp.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m8n8k4.rn.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m8n8k4_rz_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m8n8k4_rz_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m8n8k4.rz.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m8n8k4_rm_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m8n8k4_rm_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m8n8k4.rm.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m8n8k4_rp_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m8n8k4_rp_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m8n8k4.rp.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=d"(d[0]), "=d"(d[1])
     : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_row_m8n8k4_rz_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_row_m8n8k4_rm_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_row_m8n8k4_rp_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_col_m8n8k4_rz_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_col_m8n8k4_rm_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_col_m8n8k4_rp_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_row_m8n8k4_rz_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_row_m8n8k4_rm_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_row_m8n8k4_rp_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_col_m8n8k4_rz_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_col_m8n8k4_rm_f64_f64_f64_f64, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_col_m8n8k4_rp_f64_f64_f64_f64, 4, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 template <>
-struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> : detail::front {
+struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
   static constexpr int m = 8, n = 8, k = 4;
   using d = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
   using a = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_a_b64_observed_sm_90>;
   using b = fragment<f64, double, 1, 1, layout::wmma_m8n8k4_b_b64_observed_sm_90>;
   using c = fragment<f64, double, 2, 2, layout::wmma_m8n8k4_cd_b64_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rm> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rp> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m8n8k4_rz_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rm> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m8n8k4_rm_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rp> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) {
+  static PTXMMA_FUNCTION call(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m8n8k4_rp_f64_f64_f64_f64(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

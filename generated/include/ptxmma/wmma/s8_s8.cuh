@@ -15,483 +15,527 @@
 namespace ptxmma {
 
 // PTX ISA 6.3, sm_72 or newer
-#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m16n16k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m16n16k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m16n16k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m8n32k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m8n32k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m8n32k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8}, {%9, %10, %11, %12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m32n8k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m32n8k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m32n8k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m16n16k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m16n16k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m16n16k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m8n32k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m8n32k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m8n32k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8}, {%9, %10, %11, %12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m32n8k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m32n8k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m32n8k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m16n16k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m16n16k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m8n32k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m8n32k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8}, {%9, %10, %11, %12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m32n8k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m32n8k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m32n8k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m16n16k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m16n16k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m8n32k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m8n32k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8}, {%9, %10, %11, %12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m32n8k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m32n8k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m32n8k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m16n16k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m16n16k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m16n16k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m8n32k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m8n32k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m8n32k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8}, {%9, %10, %11, %12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m32n8k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m32n8k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m32n8k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m16n16k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m16n16k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m16n16k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m8n32k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m8n32k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m8n32k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8}, {%9, %10, %11, %12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m32n8k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m32n8k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m32n8k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m16n16k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m16n16k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m16n16k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m8n32k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m8n32k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m8n32k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8}, {%9, %10, %11, %12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m32n8k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m32n8k16_s32_s8_s8_s32(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m32n8k16.s32.s8.s8.s32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m16n16k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m16n16k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m16n16k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8, %9}, {%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m8n32k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m8n32k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m8n32k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8}, {%9, %10, %11, %12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), PTXMMA_REGISTERS_8("r", c));
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m32n8k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m32n8k16_s32_s8_s8_s32_satfinite(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8])
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m32n8k16.s32.s8.s8.s32.satfinite {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12}, {%13, %14, %15, %16, %17, %18, %19, %20};"
     : PTXMMA_REGISTERS_8("=r", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), PTXMMA_REGISTERS_8("r", c));
 }
-
 #else
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_row_m16n16k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_row_m8n32k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_row_m32n8k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_row_m16n16k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_row_m8n32k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_row_m32n8k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_col_m16n16k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_col_m8n32k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_col_m32n8k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_col_m16n16k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_col_m8n32k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_row_col_m32n8k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_row_m16n16k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_row_m8n32k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_row_m32n8k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_row_m16n16k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_row_m8n32k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_row_m32n8k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_col_m16n16k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_col_m8n32k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_col_m32n8k16_s32_s8_s8_s32, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_col_m16n16k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_col_m8n32k16_s32_s8_s8_s32_satfinite, 4, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_mma_col_col_m32n8k16_s32_s8_s8_s32_satfinite, 4, class...)
+PTXMMA_SM_72_PTX_6_3_ABSENT
 #endif
 
 template <>
-struct wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32> : detail::front {
+struct wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32> {
   static constexpr int m = 16, n = 16, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m16n16k16_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m16n16k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32> : detail::front {
+struct wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32> {
   static constexpr int m = 8, n = 32, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m8n32k16_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m8n32k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32> : detail::front {
+struct wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32> {
   static constexpr int m = 32, n = 8, k = 16;
   using d = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
   using a = fragment<s8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
   using b = fragment<s8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
   using c = fragment<s32, int32_t, 8, 8, layout::wmma_m32n8k16_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m32n8k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m16n16k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m8n32k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m32n8k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<16, 16, 16>, s32, s8, s8, s32> : wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m16n16k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 32, 16>, s32, s8, s8, s32> : wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m8n32k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<32, 8, 16>, s32, s8, s8, s32> : wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m32n8k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<16, 16, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m16n16k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 32, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m8n32k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<32, 8, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m32n8k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<16, 16, 16>, s32, s8, s8, s32> : wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m16n16k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 32, 16>, s32, s8, s8, s32> : wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m8n32k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<32, 8, 16>, s32, s8, s8, s32> : wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m32n8k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<16, 16, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m16n16k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<8, 32, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m8n32k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<32, 8, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m32n8k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<16, 16, 16>, s32, s8, s8, s32> : wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m16n16k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 32, 16>, s32, s8, s8, s32> : wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m8n32k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<32, 8, 16>, s32, s8, s8, s32> : wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m32n8k16_s32_s8_s8_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<16, 16, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<16, 16, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[2], const uint32_t (&b)[2], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m16n16k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<8, 32, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<8, 32, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[1], const uint32_t (&b)[4], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m8n32k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<32, 8, 16>, s32, s8, s8, s32, satfinite> : wmma_mma_row_row<shape<32, 8, 16>, s32, s8, s8, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[1], const int32_t (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m32n8k16_s32_s8_s8_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -16,581 +16,669 @@
 namespace ptxmma {
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_tf32(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_tf32(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_tf32(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.global.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.global.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_tf32(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_tf32(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_tf32(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.global.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.global.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_tf32(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_tf32(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_tf32(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.global.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.global.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_tf32(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_tf32(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_tf32(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.global.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_global_tf32(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.global.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k8_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k8_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k8_global_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k8_global_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k8_shared_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_row_m16n16k8_shared_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k8_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k8_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k8_global_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k8_global_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k8_shared_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_a_col_m16n16k8_shared_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k8_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k8_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k8_global_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k8_global_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k8_shared_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_row_m16n16k8_shared_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k8_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k8_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k8_global_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k8_global_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k8_shared_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_load_b_col_m16n16k8_shared_tf32, 3, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 // PTX ISA 7.8, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k8_shared_cta_tf32(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_80_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k8.shared::cta.tf32 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_row_m16n16k8_shared_cta_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_row_m16n16k8_shared_cta_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_col_m16n16k8_shared_cta_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_a_col_m16n16k8_shared_cta_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_row_m16n16k8_shared_cta_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_row_m16n16k8_shared_cta_tf32, 3, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_col_m16n16k8_shared_cta_tf32, 2, class...)
-PTXMMA_SM_80_PTX_7_8_ABSENT(wmma_load_b_col_m16n16k8_shared_cta_tf32, 3, class...)
+PTXMMA_SM_80_PTX_7_8_ABSENT
 #endif
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 8>, tf32> : detail::front {
+struct wmma_load_a_row<shape<16, 16, 8>, tf32> {
   static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k8_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k8_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 8>, tf32, global> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k8_global_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k8_global_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k8_shared_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 8>, tf32> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k8_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k8_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 8>, tf32, global> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k8_global_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k8_global_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k8_shared_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_a_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 8>, tf32> : detail::front {
+struct wmma_load_b_row<shape<16, 16, 8>, tf32> {
   static constexpr int m = 16, n = 16, k = 8;
   using r = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k8_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k8_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 8>, tf32, global> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k8_global_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k8_global_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k8_shared_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 8>, tf32> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k8_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k8_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 8>, tf32, global> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k8_global_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k8_global_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k8_shared_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 8>, tf32, shared_cta> : wmma_load_b_row<shape<16, 16, 8>, tf32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k8_shared_cta_tf32(r, p, stride);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -15,95 +15,99 @@
 namespace ptxmma {
 
 // PTX ISA 7.0, sm_80 or newer
-#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_row_m16n16k8_f32_tf32_tf32_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_row_m16n16k8_f32_tf32_tf32_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.row.m16n16k8.f32.tf32.tf32.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19, %20, %21, %22, %23};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m16n16k8_f32_tf32_tf32_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m16n16k8_f32_tf32_tf32_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19, %20, %21, %22, %23};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_row_m16n16k8_f32_tf32_tf32_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_row_m16n16k8_f32_tf32_tf32_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.row.m16n16k8.f32.tf32.tf32.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19, %20, %21, %22, %23};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       PTXMMA_REGISTERS_8("f", c));
 }
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_col_col_m16n16k8_f32_tf32_tf32_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+PTXMMA_FUNCTION wmma_mma_col_col_m16n16k8_f32_tf32_tf32_f32(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.col.col.m16n16k8.f32.tf32.tf32.f32 {" PTXMMA_PLACES_8 "}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19, %20, %21, %22, %23};"
     : PTXMMA_REGISTERS_8("=f", d)
     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
       PTXMMA_REGISTERS_8("f", c));
 }
-
 #else
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_row_m16n16k8_f32_tf32_tf32_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_row_col_m16n16k8_f32_tf32_tf32_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_row_m16n16k8_f32_tf32_tf32_f32, 4, class...)
-PTXMMA_SM_80_PTX_7_0_ABSENT(wmma_mma_col_col_m16n16k8_f32_tf32_tf32_f32, 4, class...)
+PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 template <>
-struct wmma_mma_row_row<shape<16, 16, 8>, f32, tf32, tf32, f32> : detail::front {
+struct wmma_mma_row_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
   static constexpr int m = 16, n = 16, k = 8;
   using d = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
   using a = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_a_b32_observed_sm_90>;
   using b = fragment<tf32, uint32_t, 4, 4, layout::wmma_m16n16k8_b_b32_observed_sm_90>;
   using c = fragment<f32, float, 8, 8, layout::wmma_m16n16k8_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_row_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<16, 16, 8>, f32, tf32, tf32, f32> : wmma_mma_row_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_row<shape<16, 16, 8>, f32, tf32, tf32, f32> : wmma_mma_row_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_row_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_col_col<shape<16, 16, 8>, f32, tf32, tf32, f32> : wmma_mma_row_row<shape<16, 16, 8>, f32, tf32, tf32, f32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) {
+  static PTXMMA_FUNCTION call(float (&d)[8], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[8]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_col_col_m16n16k8_f32_tf32_tf32_f32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -16,301 +16,341 @@
 namespace ptxmma {
 
 // PTX ISA 6.3, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_u4(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_u4(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.u4 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_u4(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_u4(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.u4 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_global_u4(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_global_u4(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.global.u4 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_global_u4(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_global_u4(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.global.u4 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_u4(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_u4(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared.u4 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_u4(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_u4(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared.u4 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_u4(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_u4(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.u4 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_u4(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_u4(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.u4 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_global_u4(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_global_u4(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.global.u4 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_global_u4(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_global_u4(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.global.u4 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_u4(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_u4(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared.u4 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_u4(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_u4(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared.u4 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_a_row_m8n8k32_u4, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_a_row_m8n8k32_u4, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_a_row_m8n8k32_global_u4, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_a_row_m8n8k32_global_u4, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_a_row_m8n8k32_shared_u4, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_a_row_m8n8k32_shared_u4, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_b_col_m8n8k32_u4, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_b_col_m8n8k32_u4, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_b_col_m8n8k32_global_u4, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_b_col_m8n8k32_global_u4, 3, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_b_col_m8n8k32_shared_u4, 2, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_load_b_col_m8n8k32_shared_u4, 3, class...)
+PTXMMA_SM_75_PTX_6_3_ABSENT
 #endif
 
 // PTX ISA 7.8, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_cta_u4(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_cta_u4(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared::cta.u4 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_cta_u4(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n8k32_shared_cta_u4(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n8k32.shared::cta.u4 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_cta_u4(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_cta_u4(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared::cta.u4 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_cta_u4(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n8k32_shared_cta_u4(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n8k32.shared::cta.u4 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_a_row_m8n8k32_shared_cta_u4, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_a_row_m8n8k32_shared_cta_u4, 3, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_b_col_m8n8k32_shared_cta_u4, 2, class...)
-PTXMMA_SM_75_PTX_7_8_ABSENT(wmma_load_b_col_m8n8k32_shared_cta_u4, 3, class...)
+PTXMMA_SM_75_PTX_7_8_ABSENT
 #endif
 
 template <>
-struct wmma_load_a_row<shape<8, 8, 32>, u4> : detail::front {
+struct wmma_load_a_row<shape<8, 8, 32>, u4> {
   static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<u4, uint32_t, 1, 8, layout::wmma_m8n8k32_a_b4_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k32_u4(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k32_u4(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 32>, u4, global> : wmma_load_a_row<shape<8, 8, 32>, u4> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k32_global_u4(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k32_global_u4(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 32>, u4, shared> : wmma_load_a_row<shape<8, 8, 32>, u4> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k32_shared_u4(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k32_shared_u4(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 8, 32>, u4, shared_cta> : wmma_load_a_row<shape<8, 8, 32>, u4> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_u4(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n8k32_shared_cta_u4(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_b_col<shape<8, 8, 32>, u4> : detail::front {
+struct wmma_load_b_col<shape<8, 8, 32>, u4> {
   static constexpr int m = 8, n = 8, k = 32;
   using r = fragment<u4, uint32_t, 1, 8, layout::wmma_m8n8k32_b_b4_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k32_u4(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k32_u4(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 32>, u4, global> : wmma_load_b_col<shape<8, 8, 32>, u4> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k32_global_u4(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k32_global_u4(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 32>, u4, shared> : wmma_load_b_col<shape<8, 8, 32>, u4> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k32_shared_u4(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k32_shared_u4(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 8, 32>, u4, shared_cta> : wmma_load_b_col<shape<8, 8, 32>, u4> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_u4(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n8k32_shared_cta_u4(r, p, stride);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

@@ -14,53 +14,53 @@
 namespace ptxmma {
 
 // PTX ISA 6.3, sm_75 or newer
-#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m8n8k32_s32_u4_u4_s32(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m8n8k32_s32_u4_u4_s32(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m8n8k32.s32.u4.u4.s32 {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
 }
+#else
+PTXMMA_SM_75_PTX_6_3_ABSENT
+#endif
 
 // d, a, b, c
 template <class Use = void>
-PTXMMA_FUNCTION wmma_mma_row_col_m8n8k32_s32_u4_u4_s32_satfinite(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+PTXMMA_FUNCTION wmma_mma_row_col_m8n8k32_s32_u4_u4_s32_satfinite(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2])
+#ifndef PTXMMA_SM_75_PTX_6_3_ABSENT
+{
   asm volatile("wmma.mma.sync.aligned.row.col.m8n8k32.s32.u4.u4.s32.satfinite {%0, %1}, {%2}, {%3}, {%4, %5};"
     : "=r"(d[0]), "=r"(d[1])
     : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
 }
-
 #else
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_mma_row_col_m8n8k32_s32_u4_u4_s32, 4, class...)
-PTXMMA_SM_75_PTX_6_3_ABSENT(wmma_mma_row_col_m8n8k32_s32_u4_u4_s32_satfinite, 4, class...)
+PTXMMA_SM_75_PTX_6_3_ABSENT
 #endif
 
 template <>
-struct wmma_mma_row_col<shape<8, 8, 32>, s32, u4, u4, s32> : detail::front {
+struct wmma_mma_row_col<shape<8, 8, 32>, s32, u4, u4, s32> {
   static constexpr int m = 8, n = 8, k = 32;
   using d = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
   using a = fragment<u4, uint32_t, 1, 8, layout::wmma_m8n8k32_a_b4_observed_sm_90>;
   using b = fragment<u4, uint32_t, 1, 8, layout::wmma_m8n8k32_b_b4_observed_sm_90>;
   using c = fragment<s32, int32_t, 2, 2, layout::wmma_m8n8k32_cd_b32_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m8n8k32_s32_u4_u4_s32(d, a, b, c);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_mma_row_col<shape<8, 8, 32>, s32, u4, u4, s32, satfinite> : wmma_mma_row_col<shape<8, 8, 32>, s32, u4, u4, s32> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) {
+  static PTXMMA_FUNCTION call(int32_t (&d)[2], const uint32_t (&a)[1], const uint32_t (&b)[1], const int32_t (&c)[2]) PTXMMA_BODY(
     ::ptxmma::wmma_mma_row_col_m8n8k32_s32_u4_u4_s32_satfinite(d, a, b, c);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

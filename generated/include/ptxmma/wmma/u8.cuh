@@ -16,1713 +16,1993 @@
 namespace ptxmma {
 
 // PTX ISA 6.3, sm_72 or newer
-#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_u8(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_u8(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_u8(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_u8(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_u8(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_u8(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_u8(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_u8(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_u8(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_u8(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_u8(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_u8(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_global_u8(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_global_u8(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.global.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_global_u8(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_global_u8(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.global.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_global_u8(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_global_u8(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.global.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_global_u8(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_global_u8(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.global.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_global_u8(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_global_u8(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.global.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_global_u8(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_global_u8(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.global.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_u8(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_u8(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_u8(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_u8(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_u8(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_u8(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_u8(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_u8(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_u8(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_u8(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_u8(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_u8(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_u8(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_u8(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_u8(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_u8(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_u8(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_u8(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_u8(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_u8(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_global_u8(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_global_u8(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.global.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_global_u8(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_global_u8(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.global.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_global_u8(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_global_u8(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.global.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_global_u8(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_global_u8(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.global.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_global_u8(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_global_u8(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.global.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_global_u8(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_global_u8(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.global.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_u8(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_u8(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_u8(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_u8(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_u8(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_u8(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_u8(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_u8(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_u8(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_u8(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_u8(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_u8(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_u8(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_u8(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_u8(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_u8(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_u8(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_u8(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_u8(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_u8(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_global_u8(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_global_u8(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.global.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_global_u8(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_global_u8(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.global.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_global_u8(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_global_u8(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.global.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_global_u8(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_global_u8(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.global.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_global_u8(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_global_u8(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.global.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_global_u8(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_global_u8(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.global.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_u8(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_u8(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_u8(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_u8(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_u8(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_u8(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_u8(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_u8(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_u8(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_u8(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_u8(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_u8(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_u8(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_u8(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_u8(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_u8(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_u8(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_u8(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_u8(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_u8(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_global_u8(uint32_t (&r)[2], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_global_u8(uint32_t (&r)[2], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.global.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_global_u8(uint32_t (&r)[2], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_global_u8(uint32_t (&r)[2], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.global.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_global_u8(uint32_t (&r)[4], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_global_u8(uint32_t (&r)[4], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.global.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_global_u8(uint32_t (&r)[4], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_global_u8(uint32_t (&r)[4], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.global.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_global_u8(uint32_t (&r)[1], const void* p) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_global_u8(uint32_t (&r)[1], const void* p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.global.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "l"(p)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_global_u8(uint32_t (&r)[1], const void* p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_global_u8(uint32_t (&r)[1], const void* p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.global.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "l"(p), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_u8(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_u8(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_u8(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_u8(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_u8(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_u8(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_u8(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_6_3_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_u8(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_u8(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_6_3_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m16n16k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m16n16k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m8n32k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m8n32k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m32n8k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m32n8k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m16n16k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m16n16k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m8n32k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m8n32k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m32n8k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m32n8k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m16n16k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m16n16k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m8n32k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m8n32k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m32n8k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_row_m32n8k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m16n16k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m16n16k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m8n32k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m8n32k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m32n8k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m32n8k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m16n16k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m16n16k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m8n32k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m8n32k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m32n8k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m32n8k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m16n16k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m16n16k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m8n32k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m8n32k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m32n8k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_a_col_m32n8k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m16n16k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m16n16k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m8n32k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m8n32k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m32n8k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m32n8k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m16n16k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m16n16k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m8n32k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m8n32k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m32n8k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m32n8k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m16n16k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m16n16k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m8n32k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m8n32k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m32n8k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_row_m32n8k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m16n16k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m16n16k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m8n32k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m8n32k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m32n8k16_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m32n8k16_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m16n16k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m16n16k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m8n32k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m8n32k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m32n8k16_global_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m32n8k16_global_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m16n16k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m16n16k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m8n32k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m8n32k16_shared_u8, 3, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m32n8k16_shared_u8, 2, class...)
-PTXMMA_SM_72_PTX_6_3_ABSENT(wmma_load_b_col_m32n8k16_shared_u8, 3, class...)
+PTXMMA_SM_72_PTX_6_3_ABSENT
 #endif
 
 // PTX ISA 7.8, sm_72 or newer
-#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared::cta.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_u8(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_u8(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_u8(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m8n32k16_shared_cta_u8(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m8n32k16.shared::cta.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_u8(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_u8(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_u8(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_row_m32n8k16_shared_cta_u8(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.row.m32n8k16.shared::cta.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_u8(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_u8(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_u8(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m8n32k16_shared_cta_u8(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m8n32k16.shared::cta.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_u8(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_u8(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_u8(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_a_col_m32n8k16_shared_cta_u8(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.a.sync.aligned.col.m32n8k16.shared::cta.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared::cta.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_u8(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_u8(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_u8(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m8n32k16_shared_cta_u8(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m8n32k16.shared::cta.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_u8(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_u8(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_u8(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_row_m32n8k16_shared_cta_u8(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.row.m32n8k16.shared::cta.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.u8 {%0, %1}, [%2];"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m16n16k16_shared_cta_u8(uint32_t (&r)[2], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared::cta.u8 {%0, %1}, [%2], %3;"
     : "=r"(r[0]), "=r"(r[1])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_u8(uint32_t (&r)[4], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_u8(uint32_t (&r)[4], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.u8 {%0, %1, %2, %3}, [%4];"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_u8(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m8n32k16_shared_cta_u8(uint32_t (&r)[4], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m8n32k16.shared::cta.u8 {%0, %1, %2, %3}, [%4], %5;"
     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p]
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_u8(uint32_t (&r)[1], shared_source p) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_u8(uint32_t (&r)[1], shared_source p)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.u8 {%0}, [%1];"
     : "=r"(r[0])
     : "r"(p.address)
     : "memory");
 }
+#else
+PTXMMA_SM_72_PTX_7_8_ABSENT
+#endif
 
 // r, [p], stride
 template <class Use = void>
-PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_u8(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+PTXMMA_FUNCTION wmma_load_b_col_m32n8k16_shared_cta_u8(uint32_t (&r)[1], shared_source p, uint32_t stride)
+#ifndef PTXMMA_SM_72_PTX_7_8_ABSENT
+{
   asm volatile("wmma.load.b.sync.aligned.col.m32n8k16.shared::cta.u8 {%0}, [%1], %2;"
     : "=r"(r[0])
     : "r"(p.address), "r"(stride)
     : "memory");
 }
-
 #else
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_row_m16n16k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_row_m16n16k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_row_m8n32k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_row_m8n32k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_row_m32n8k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_row_m32n8k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_col_m16n16k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_col_m16n16k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_col_m8n32k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_col_m8n32k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_col_m32n8k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_a_col_m32n8k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_row_m16n16k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_row_m16n16k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_row_m8n32k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_row_m8n32k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_row_m32n8k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_row_m32n8k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_col_m16n16k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_col_m16n16k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_col_m8n32k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_col_m8n32k16_shared_cta_u8, 3, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_col_m32n8k16_shared_cta_u8, 2, class...)
-PTXMMA_SM_72_PTX_7_8_ABSENT(wmma_load_b_col_m32n8k16_shared_cta_u8, 3, class...)
+PTXMMA_SM_72_PTX_7_8_ABSENT
 #endif
 
 template <>
-struct wmma_load_a_row<shape<16, 16, 16>, u8> : detail::front {
+struct wmma_load_a_row<shape<16, 16, 16>, u8> {
   static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_a_b8_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_a_row<shape<8, 32, 16>, u8> : detail::front {
+struct wmma_load_a_row<shape<8, 32, 16>, u8> {
   static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<u8, uint32_t, 1, 4, layout::wmma_m8n32k16_a_b8_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_a_row<shape<32, 8, 16>, u8> : detail::front {
+struct wmma_load_a_row<shape<32, 8, 16>, u8> {
   static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<u8, uint32_t, 4, 16, layout::wmma_m32n8k16_a_b8_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, u8, global> : wmma_load_a_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, u8, global> : wmma_load_a_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, u8, global> : wmma_load_a_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, u8, shared> : wmma_load_a_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, u8, shared> : wmma_load_a_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, u8, shared> : wmma_load_a_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<16, 16, 16>, u8, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m16n16k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<8, 32, 16>, u8, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m8n32k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_row<shape<32, 8, 16>, u8, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_row_m32n8k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, u8> : wmma_load_a_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, u8> : wmma_load_a_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, u8> : wmma_load_a_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, u8, global> : wmma_load_a_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, u8, global> : wmma_load_a_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, u8, global> : wmma_load_a_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, u8, shared> : wmma_load_a_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, u8, shared> : wmma_load_a_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, u8, shared> : wmma_load_a_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<16, 16, 16>, u8, shared_cta> : wmma_load_a_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m16n16k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<8, 32, 16>, u8, shared_cta> : wmma_load_a_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m8n32k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_a_col<shape<32, 8, 16>, u8, shared_cta> : wmma_load_a_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_a_col_m32n8k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_b_row<shape<16, 16, 16>, u8> : detail::front {
+struct wmma_load_b_row<shape<16, 16, 16>, u8> {
   static constexpr int m = 16, n = 16, k = 16;
   using r = fragment<u8, uint32_t, 2, 8, layout::wmma_m16n16k16_b_b8_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_b_row<shape<8, 32, 16>, u8> : detail::front {
+struct wmma_load_b_row<shape<8, 32, 16>, u8> {
   static constexpr int m = 8, n = 32, k = 16;
   using r = fragment<u8, uint32_t, 4, 16, layout::wmma_m8n32k16_b_b8_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
-struct wmma_load_b_row<shape<32, 8, 16>, u8> : detail::front {
+struct wmma_load_b_row<shape<32, 8, 16>, u8> {
   static constexpr int m = 32, n = 8, k = 16;
   using r = fragment<u8, uint32_t, 1, 4, layout::wmma_m32n8k16_b_b8_observed_sm_90>;
 
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, u8, global> : wmma_load_b_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, u8, global> : wmma_load_b_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, u8, global> : wmma_load_b_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, u8, shared> : wmma_load_b_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, u8, shared> : wmma_load_b_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, u8, shared> : wmma_load_b_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<16, 16, 16>, u8, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m16n16k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<8, 32, 16>, u8, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m8n32k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_row<shape<32, 8, 16>, u8, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_row_m32n8k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, u8> : wmma_load_b_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, u8> : wmma_load_b_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, u8> : wmma_load_b_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, u8, global> : wmma_load_b_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, u8, global> : wmma_load_b_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, u8, global> : wmma_load_b_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_global_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], const void* p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_global_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, u8, shared> : wmma_load_b_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, u8, shared> : wmma_load_b_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, u8, shared> : wmma_load_b_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_shared_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_shared_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<16, 16, 16>, u8, shared_cta> : wmma_load_b_row<shape<16, 16, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[2], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m16n16k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<8, 32, 16>, u8, shared_cta> : wmma_load_b_row<shape<8, 32, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[4], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m8n32k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 template <>
 struct wmma_load_b_col<shape<32, 8, 16>, u8, shared_cta> : wmma_load_b_row<shape<32, 8, 16>, u8> {
-#ifdef PTXMMA_DEVICE_CODE
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_u8(r, p);
-  }
+  )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) {
+  static PTXMMA_FUNCTION call(uint32_t (&r)[1], shared_source p, uint32_t stride) PTXMMA_BODY(
     ::ptxmma::wmma_load_b_col_m32n8k16_shared_cta_u8(r, p, stride);
-  }
-#endif
+  )
 };
 
 }  // namespace ptxmma

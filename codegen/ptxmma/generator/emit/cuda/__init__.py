@@ -15,7 +15,7 @@ from ptxmma.catalog.variants import recased
 from ptxmma.generator.emit import Output, c_text, shared_layout
 from ptxmma.generator.emit.cuda import fragment_moves, layout_structs
 from ptxmma.generator.emit.cuda.fronts import Front, Fronts, depth_follows
-from ptxmma.generator.emit.cuda.functions import Function, Functions, stubs
+from ptxmma.generator.emit.cuda.functions import Function, Functions
 from ptxmma.generator.emit.cuda.guards import Guard, Guards
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import ElementType, InstructionSet, RegisterType
@@ -62,7 +62,6 @@ class _Headers:
         self._makes = Fronts(catalog.database.spec, self._functions)
         self._fronts: list[Front] = []
         self._lists: set[int] = set()
-        self._stub_sizes: set[int] = set()
 
     def ordering(self, members: Sequence[Instruction]) -> Iterator[Output]:
         """The instructions that order those of large families, or of several."""
@@ -154,7 +153,6 @@ class _Headers:
             for function in self._functions.of(instruction, self._guards):
                 functions.setdefault(function.guard, []).append(function)
         every = [function for part in functions.values() for function in part]
-        self._stub_sizes.update(function.stub.parameters for function in every)
         counts = {count for function in every for count in function.body.lists}
         self._lists |= counts
         fronts = list(self._makes.of((instruction for instruction in members if instruction.shape is not None), implied=implied))
@@ -168,7 +166,6 @@ class _Headers:
             description=description,
             layouts=layouts,
             functions=functions,
-            stubs=stubs,
             fronts=fronts,
             zip=zip,
         )
@@ -182,12 +179,9 @@ class _Headers:
                 fenced.setdefault(entry.c_type, entry)
         tags = dict.fromkeys(identifier(entry.name) for entry in spec.types.elements)
         tags.update(dict.fromkeys(argument for front in self._fronts for argument in front.arguments))
-        call_sizes = {size for front in self._fronts for call in front.calls for size in call.sizes}
         return self.output(
             _CONFIG,
             "config.cuh",
-            stub_sizes=sorted(self._stub_sizes | call_sizes),
-            call_sizes=sorted(call_sizes),
             specific=[target.number for target in spec.targets if target.suffix == "a"],
             guards=self._guards.all(),
             fenced=list(fenced.values()),

@@ -32,8 +32,7 @@ class Call(NamedTuple):
     Attributes:
         template: template parameters.
         parameters: function parameters.
-        sizes: how many arguments it takes: its operands, and tags after them.
-        options: the tags.
+        options: the tags that may follow them.
         immediates: template arguments of the function that it calls, one tuple for each value of the selector.
         arguments: its function arguments.
         selector: the parameter that chooses among several tuples of immediates; empty where there is one tuple.
@@ -42,7 +41,6 @@ class Call(NamedTuple):
 
     template: str
     parameters: str
-    sizes: range
     options: tuple[str, ...]
     immediates: tuple[str, ...]
     arguments: str
@@ -214,14 +212,13 @@ class Fronts:
                 declared = part.parameter
                 parameters.append(f"{declared.rpartition('[')[0]}[{counts[operand.name]}]" if operand.name in counts else declared)
                 arguments.append(name)
-        operands = len(parameters)
-        template += ["class... Options"] * bool(options)
+        # A pack comes last: nvcc writes all template arguments out where a call is the argument of a kernel.
+        template += ["class Use = void", *["class... Options"] * bool(options)]
         parameters += ["Options..."] * bool(options)
         chosen = [name for name, _ in selectors]
         return Call(
-            template=", ".join([*template, "class Use = void"]),
+            template=", ".join(template),
             parameters=", ".join(parameters),
-            sizes=range(operands, operands + len(options) + 1),
             options=tuple(options),
             immediates=tuple(", ".join(each) for each in itertools.product(*immediates)),
             arguments=", ".join(arguments),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ptxmma.catalog.cplusplus import Body, body, hint_parameters, identifier, parameters, ways
@@ -10,20 +10,6 @@ from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.operands import ROLES, Operand, Parameter
 from ptxmma.generator.emit.cuda.guards import Guard, Guards
 from ptxmma.model import Spec
-
-
-class Stub(NamedTuple):
-    """What a pass that lacks a wrapper has in its place.
-
-    Attributes:
-        name: of the wrapper.
-        parameters: how many; all of them take anything.
-        template: template parameters that take any template arguments of the wrapper.
-    """
-
-    name: str
-    parameters: int
-    template: str
 
 
 class Function(NamedTuple):
@@ -35,7 +21,6 @@ class Function(NamedTuple):
         guard: what it requires.
         remark: what a reader should know of it besides; empty if nothing.
         body: its text.
-        stub: what is in its place where the requirement is not met.
     """
 
     name: str
@@ -43,7 +28,6 @@ class Function(NamedTuple):
     guard: Guard
     remark: str
     body: Body
-    stub: Stub
 
 
 class Functions:
@@ -71,8 +55,7 @@ class Functions:
                 made = self._bodies.get(key)
                 if made is None:
                     made = self._bodies[key] = body(form, parts, memory=memory, hints=hints, brief=True)
-                stub = Stub(instruction.identifier, sum(bool(part.parameter) for part in parts), _any_arguments(parts, hints))
-                yield Function(instruction.identifier, instruction.canonical, guard, remark, made, stub)
+                yield Function(instruction.identifier, instruction.canonical, guard, remark, made)
 
     def ways(self, form: OperandForm) -> list[list[Parameter]]:
         """The ways to pass the operands of a form: a part of a signature for each operand."""
@@ -86,16 +69,3 @@ class Functions:
             made = (either,) if either is not None else parameters(operand, self.c_type(operand))
             parts = self._parts[id(operand)] = tuple(self._same.setdefault(part, part) for part in made)
         return parts
-
-
-def stubs(functions: Iterable[Function]) -> list[Stub]:
-    """The stubs of functions, each once: overloads with as many parameters share one."""
-    return list(dict.fromkeys(function.stub for function in functions))
-
-
-def _any_arguments(parts: Iterable[Parameter], hints: tuple[str, ...]) -> str:
-    """Template parameters for any numbers, or for as many numbers as a function takes before its hints."""
-    numbers = [part for part in parts if part.template]
-    if numbers and not hints:
-        return "int..."
-    return ", ".join([*("int" for _ in numbers), "class..."])
