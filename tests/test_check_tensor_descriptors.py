@@ -114,9 +114,10 @@ def test_masks_of_columns(bits: int, said: str) -> None:
     assert messages == ([("descriptor", said)] if said else [])
 
 
-def test_the_target_decides() -> None:
+@pytest.mark.parametrize("qualifier", ["", ".block32"])
+def test_the_target_decides(qualifier: str) -> None:
     """K = 96 is that of sm_103a."""
-    line = "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32 [%r0], %rd0, %rd1, %r1, [%r2], [%r3], %p0;"
+    line = f"tcgen05.mma.cta_group::1.kind::mxf4.block_scale{qualifier} [%r0], %rd0, %rd1, %r1, [%r2], [%r3], %p0;"
     bits = of_product(ptxmma.instruction(line.split()[0], m=128, n=64, k=96))
     assert about_product(bits, line, "sm_103a") == ""
     assert "k holds 1; allowed: 0 (64); 96 on sm_103a" in about_product(bits, line, "sm_100a")

@@ -324,6 +324,29 @@ def test_show_has_the_layouts_and_the_descriptor_of_a_product() -> None:
         ask(*question.split()[1:])
 
 
+@pytest.mark.parametrize(
+    ("qualifiers", "products"),
+    [
+        ("mxf4.block_scale.scale_vec::2X", ["K 64", "M 128 or 256 with N 16, 32, … 256"]),
+        (
+            "mxf4.block_scale",
+            [
+                "K 64",
+                "K 96 on sm_103a or sm_107a",
+                "K 128 on sm_107f",
+                "M 128 or 256 with N 16, 32, … 256 where k is 64",
+                "M 256 with N 16, 32, … 256 where k is 128",
+                "M 256 with N 16, 32, … 256 where k is 96",
+            ],
+        ),
+    ],
+)
+def test_sizes_are_listed_for_the_depths_of_the_opcode(catalog: Catalog, qualifiers: str, products: list[str]) -> None:
+    opcode = catalog.meaning(f"tcgen05.mma.cta_group::2.kind::{qualifiers}")
+    assert opcode is not None
+    assert [line for line in in_words(opcode) if line.startswith(("K", "M"))] == products
+
+
 def test_show_of_a_load_names_the_witnesses_of_its_registers() -> None:
     assert "r in registers (tcgen05_ld_32x32b_xN_r_b32): the same layout in 8 definitions of CuTe" in ask(
         "show", "tcgen05.ld.sync.aligned.32x32b.x32.b32"

@@ -229,6 +229,32 @@ def test_what_no_rule_allows_is_refused_with_what_is_legal(arguments: dict[str, 
         ptxmma.instruction(_ONE, **arguments)
 
 
+@pytest.mark.parametrize("qualifier", ["", ".block32"])
+@pytest.mark.parametrize(("group", "m"), [(1, 128), (2, 256)])
+def test_mxf4_has_blocks_of_32_by_default(qualifier: str, group: int, m: int) -> None:
+    """PTX ISA 9.7.16.10.9.1; K of 96 needs them."""
+    product = ptxmma.instruction(f"tcgen05.mma.cta_group::{group}.kind::mxf4.block_scale{qualifier}", m=m, n=32, k=96)
+    assert product.shape == (m, 32, 96)
+    assert sorted(product.accepted_by()) == ["sm_103a", "sm_107a"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "k", "legal"),
+    [
+        ("mxf4.block_scale.scale_vec::2X", 96, "64, 96 (sm_103a or sm_107a) with block32"),
+        ("mxf4.block_scale.scale_vec::2X", 128, "64, 128 (sm_107f) with block32"),
+        ("mxf4nvf4.block_scale.scale_vec::4X", 96, "64, 96 (sm_103a or sm_107a) with block16 or block32"),
+        ("mxf4.block_scale", 32, "64, 96 (sm_103a or sm_107a), 128 (sm_107f)"),
+        ("mxf8f6f4.block_scale.block32", 64, "32, 64 (sm_107f) with e4m3 or e5m2"),
+    ],
+)
+def test_a_depth_that_is_refused_names_the_qualifier_or_type_that_it_needs(kind: str, k: int, legal: str) -> None:
+    types: dict[str, Any] = {"stype": "ue8m0"} | ({"atype": "e2m1", "btype": "e4m3"} if "f8" in kind else {})
+    with pytest.raises(ptxmma.IllegalProductError) as refused:
+        ptxmma.instruction(f"tcgen05.mma.cta_group::1.kind::{kind}", m=128, n=32, k=k, **types)
+    assert refused.value.legal == legal
+
+
 def test_types_that_leave_no_choice_may_be_left_out() -> None:
     assert ptxmma.instruction(_ONE, m=64, n=8, dtype="f16").matrix_types == {"d": "f16", "a": "f16", "b": "f16"}
 

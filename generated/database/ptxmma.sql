@@ -6946,11 +6946,11 @@ INSERT INTO product_depths VALUES
 (6,5,'[{"name":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8"]}]',64,'9.7.16.2.1, Table 39'),
 (7,6,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4","kind::mxf4nvf4"]}]',64,'9.7.16.2.1, Table 39'),
 (8,7,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4","kind::mxf4nvf4"]}]',128,'9.7.16.2.1, Table 39'),
-(9,8,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4","kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',96,'PTX ISA 9.4, Table 48'),
+(9,8,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',96,'PTX ISA 9.4, Table 48'),
 (10,9,'[{"name":["tcgen05.mma","tcgen05.mma.ws"],"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',64,'PTX ISA 9.4, Table 48'),
 (11,10,'[{"name":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',128,'PTX ISA 9.4, Table 48'),
 (12,11,'[{"name":["tcgen05.mma"],"kind":["kind::mxf8f6f4"],"scale_vec":["block32"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',64,'PTX ISA 9.4, Table 48'),
-(13,12,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4","kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',128,'PTX ISA 9.4, Table 48');
+(13,12,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',128,'PTX ISA 9.4, Table 48');
 
 INSERT INTO product_depth_targets VALUES
 (9,0,'sm_103a'),

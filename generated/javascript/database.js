@@ -3801,11 +3801,11 @@ export const database = {
    {"of":"name=tcgen05.mma.sp|tcgen05.mma.ws.sp kind=kind::f8f6f4|kind::mxf8f6f4|kind::i8","k":64},
    {"of":"name=tcgen05.mma kind=kind::mxf4|kind::mxf4nvf4","k":64},
    {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4","k":128},
-   {"of":"name=tcgen05.mma kind=kind::mxf4|kind::mxf4nvf4 scale_vec=block16|block32","k":96,"targets":["sm_103a","sm_107a"]},
+   {"of":"name=tcgen05.mma kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma kind=kind::mxf4nvf4 scale_vec=block16|block32","k":96,"targets":["sm_103a","sm_107a"]},
    {"of":"name=tcgen05.mma|tcgen05.mma.ws kind=kind::f8f6f4 atype=e4m3|e5m2 btype=e4m3|e5m2","k":64,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma.sp|tcgen05.mma.ws.sp kind=kind::f8f6f4 atype=e4m3|e5m2 btype=e4m3|e5m2","k":128,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma kind=kind::mxf8f6f4 scale_vec=block32 atype=e4m3|e5m2 btype=e4m3|e5m2","k":64,"targets":["sm_107f"]},
-   {"of":"name=tcgen05.mma kind=kind::mxf4|kind::mxf4nvf4 scale_vec=block16|block32","k":128,"targets":["sm_107f"]}
+   {"of":"name=tcgen05.mma kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma kind=kind::mxf4nvf4 scale_vec=block16|block32","k":128,"targets":["sm_107f"]}
   ],
   "shapes": [
    {"of":"name=tcgen05.mma|tcgen05.mma.sp cta_group=cta_group::1 kind=kind::f16|kind::tf32","m":[64,128],"n":[[8,256,8]]},

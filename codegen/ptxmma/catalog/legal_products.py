@@ -25,7 +25,8 @@ def in_words(instruction: Instruction) -> list[str]:
     facts = [instruction.variant.facts]
     lines = [f"D {_either(row.dtype)}, A {_either(row.atype)}, B {_either(row.btype)}{_where(row.of)}" for row in met(rules.types, facts)]
     lines += [f"K {row.k}{_on(row.targets)}{_where(row.of)}" for row in met(rules.depths, facts)]
-    lines += [f"M {_either(row.m)} with N {product_rules.ranges(row.n)}{_where(row.of)}" for row in met(rules.shapes, facts)]
+    deep: list[Facts] = [{**instruction.variant.facts, "k": row.k} for row in met(rules.depths, facts)]
+    lines += [f"M {_either(row.m)} with N {product_rules.ranges(row.n)}{_where(row.of)}" for row in met(rules.shapes, deep)]
     lines += [f"N {product_rules.ranges(row.n)} alone{_where(row.of)}" for row in met(rules.limits, facts)]
     kept = "kept elements" if instruction.sparse else "elements"
     return lines + [

@@ -80,7 +80,7 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
     known = dict(facts)
     types = _types(_matching(rules.types, known), opcode, given)
     known |= types
-    depth = _depth(_matching(rules.depths, known), opcode, given)
+    depth = _depth(rules.depths, known, opcode, given)
     known["k"] = depth.k
     shape = _shape(_matching(rules.shapes, known), opcode, depth.k, given)
     known |= shape
@@ -121,16 +121,31 @@ def _type_text(rows: Sequence[ProductTypes]) -> str:
     return "; ".join(", ".join(f"{name} {' or '.join(getattr(row, name))}" for name in TYPES) for row in rows)
 
 
-def _depth(rows: Sequence[ProductDepth], opcode: str, given: Mapping[str, str | int]) -> ProductDepth:
+def _depth(every: Sequence[ProductDepth], facts: Facts, opcode: str, given: Mapping[str, str | int]) -> ProductDepth:
     """The depth that was asked for, or the usual one."""
+    rows = _matching(every, facts)
     if "k" not in given and rows:
         return rows[0]
     k = integer("k", given["k"]) if "k" in given else None
     for row in rows:
         if row.k == k:
             return row
-    legal = ", ".join(f"{row.k} ({' or '.join(row.targets)})" if row.targets else str(row.k) for row in rows) or "none"
-    raise IllegalProductError(opcode, f"with these types does not allow k = {k}", legal)
+    legal = [_depth_text(row) for row in rows]
+    legal += [f"{_depth_text(row)} with {needed}" for row in every if row.k == k for needed in _needed(row, rows, facts)]
+    raise IllegalProductError(opcode, f"with these types does not allow k = {k}", ", ".join(legal) or "none")
+
+
+def _depth_text(row: ProductDepth) -> str:
+    return f"{row.k} ({' or '.join(row.targets)})" if row.targets else str(row.k)
+
+
+def _needed(row: ProductDepth, matching: Sequence[ProductDepth], facts: Facts) -> Iterator[str]:
+    """What a rule wants in place of facts that the rules that match do not read: ``"block16 or block32"``."""
+    read = {name for other in matching for condition in other.of for name in condition}
+    for condition in row.of:
+        failing = {name: values for name, values in condition.items() if facts.get(name, "") not in values}
+        if failing and not failing.keys() & read:
+            yield " and ".join(" or ".join(str(value) for value in values if value) for values in failing.values())
 
 
 def _shape(rows: Sequence[ProductShape], opcode: str, k: int, given: Mapping[str, str | int]) -> dict[str, int]:

@@ -297,7 +297,7 @@ struct tcgen05_product
   PTXMMA_MEMBER uint32_t instruction(ptxmma_tcgen05_choices choices = {}) {
     static_assert(ptxmma_tcgen05_product_is_legal(value(major_a, major_b)), "ptxmma: this product has no MN-major A or B: the kind has only K-major ones, or N is too small or no multiple of what an MN-major B takes");
 #if defined(__CUDA_ARCH__)
-    static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && (p.k == 96)) ||
+    static_assert(!(((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) && (p.k == 96)) ||
                       (PTXMMA_PASS == 1030 || (PTXMMA_PASS >= 1032 && PTXMMA_PASS <= 1070) || PTXMMA_PASS == 1072), "ptxmma: K = 96 of this kind needs sm_103a or sm_107a");
     static_assert(!(((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && (p.k == 64)) ||
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 64 of this kind needs sm_107f");
@@ -305,7 +305,7 @@ struct tcgen05_product
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 128 of this kind needs sm_107f");
     static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && (p.k == 64)) ||
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 64 of this kind needs sm_107f");
-    static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA && (p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) && (p.k == 128)) ||
+    static_assert(!(((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) && (p.k == 128)) ||
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 128 of this kind needs sm_107f");
     static_assert(!((p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32) && (p.stype == PTXMMA_TYPE_UE4M3)) ||
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: ue4m3 with blocks of 32 needs sm_107f");
