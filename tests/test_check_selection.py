@@ -130,6 +130,11 @@ def test_a_bad_configuration_is_an_error(file: Path, text: str, said: str) -> No
         ("/* ptxmma:ignore[target, unknown-instruction] */", True),
         ("// ptxmma: ignore[target]", False),
         ("// ptxmma: ignored", False),
+        (f"{' ' * 1000}// ptxmma: ignore", True),
+        (f"{' ' * 95}// ptxmma: ignore[target, unknown-instruction, version]", True),
+        (f"{' ' * 95}// ptxmma: ignore[target]", False),
+        ("// ptxmma: ignore[target", False),
+        ("// ptxmma: ignore[unknown-instruction", True),
         ("// ignore", False),
     ],
 )
@@ -137,6 +142,24 @@ def test_comments(file: Path, comment: str, ignored: bool) -> None:
     file.write_text(TEXT.replace("mma.sync.bad;", f"mma.sync.bad; {comment}"), encoding="utf-8")
     assert ("unknown-instruction" not in ask(str(file))[1]) == ignored
     assert "immediate" in ask(str(file))[1]
+
+
+@pytest.mark.parametrize("blanks", [1, *range(85, 105), 1000])
+def test_where_a_comment_lies_does_not_matter(file: Path, blanks: int) -> None:
+    source = file.with_suffix(".cu")
+    for path, text in ((file, TEXT), (source, 'void f() {\nasm("mma.sync.bad;");\n}')):
+        for rule, ignored in (("unknown-instruction", True), ("missing-wait", False)):
+            lines = (f"{line}{' ' * blanks}// ptxmma: ignore[{rule}]" if "bad" in line else line for line in text.splitlines())
+            path.write_text("\n".join(lines), encoding="utf-8")
+            assert ("unknown-instruction" not in ask(str(path))[1]) == ignored
+
+
+def test_a_comment_with_an_unknown_rule(file: Path) -> None:
+    file.write_text(TEXT.replace("mma.sync.bad;", "mma.sync.bad; // ptxmma: ignore[unknown-instrution]"), encoding="utf-8")
+    said = CliRunner().invoke(main, ["check", "--select", "unknown-instruction", str(file)]).stdout.splitlines()[0]
+    hint = "the comment on this line ignores the unknown rule 'unknown-instrution'; closest: unknown-instruction"
+    assert f"; {hint}" in said
+    assert said.endswith("[unknown-instruction]")
 
 
 def test_comments_beside_strings(file: Path) -> None:

@@ -17,7 +17,7 @@ from ptxmma.check.constant_descriptors import ConstantDescriptors
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.instruction_judge import Judge, Tally
 from ptxmma.check.proxies import Proxies
-from ptxmma.check.remarks import Remark, finding_of
+from ptxmma.check.remarks import Remark, findings_of
 from ptxmma.check.tensor_descriptors import TensorDescriptors
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.ptx import inline_assembly
@@ -150,7 +150,7 @@ class Checker:
         if tally.instructions and function.operands:
             tally.add(asm_operands.of_operands(function, [*self._judge.judged(function, target)]))
         remarks = sorted(tally.remarks, key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
-        findings = tuple(finding_of(function, remark, opcode, file) for remark, opcode in remarks)
+        findings = tuple(findings_of(function, remarks, file))
         return Findings(tally.instructions, findings, function.uncovered, tally.hidden)
 
     def _of_flow(self, function: Function, opcodes: Set[bytes], protocol: async_protocol.Protocol) -> Iterator[tuple[Remark, bytes]]:

@@ -40,6 +40,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         caret: index of the token's first character in ``source``.
         fix: how to mend it; None where there is no mechanical way.
         cause: the same for all findings of a module that one wrong ``.target`` or ``.version`` causes; ``""`` for all others.
+        ignored: the rules that comments on its line name, ``// ptxmma: ignore[rule]``, known or not; ``""`` for a comment that names none.
     """
 
     file: str
@@ -54,6 +55,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     caret: int = 0
     fix: Fix | None = None
     cause: str = ""
+    ignored: tuple[str, ...] = ()
 
 
 class Findings(msgspec.Struct, frozen=True):

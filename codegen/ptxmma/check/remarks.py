@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from ptxmma.check.diagnosis import Diagnosis
 from ptxmma.check.findings import Finding, Fix, Severity
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 _MOST_OPCODE = 300
 #: An operand at the end of a line, where the next one begins another instruction.
 _UNFINISHED = re.compile(rb"\s*(?:\{[^{};]*\}|\[[^\[\];]*\]|[\w%$.+-]+)[ \t\r]*\n\s*[a-z@.}]")
+
+#: A comment that ignores the findings of its line; a list that nothing closes goes to the end of the line.
+_COMMENT = re.compile(r"(?://|/\*|[#;])\s*ptxmma:\s*ignore\b(?:\[(?P<rules>[^\]]*)\]?)?")
 
 
 class Remark(NamedTuple):
@@ -103,8 +108,24 @@ def place_of(function: Function, statement: Statement, fault: Fault) -> Token:
     return elements[fault.element] if fault.element < len(elements) else operand
 
 
-def finding_of(function: Function, remark: Remark, opcode: bytes, file: str) -> Finding:
-    """A remark with its place in the file."""
+def findings_of(function: Function, remarks: Iterable[tuple[Remark, bytes]], file: str) -> Iterator[Finding]:
+    """Remarks, ascending, with their places in the file; each has the opcode that it is about."""
+    line = 0
+    ignored: tuple[str, ...] = ()
+    for remark, opcode in remarks:
+        finding = _finding(function, remark, opcode, file)
+        if finding.line != line:  # each line is read once: it may be long
+            line, ignored = finding.line, _ignored(function.line_at(remark.token.offset))
+        yield msgspec.structs.replace(finding, ignored=ignored) if ignored else finding
+
+
+def _ignored(line: str) -> tuple[str, ...]:
+    """The rules that the comments on a line name; ``""`` for a comment that names none."""
+    comments = _COMMENT.finditer(line)
+    return tuple(rule for each in comments for rule in ([""] if each["rules"] is None else each["rules"].replace(",", " ").split()))
+
+
+def _finding(function: Function, remark: Remark, opcode: bytes, file: str) -> Finding:
     line, column = function.position(remark.token.offset)
     source, caret = function.source(remark.token.offset)
     text = remark.token.text.decode(errors="replace")

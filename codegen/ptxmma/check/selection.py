@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from ptxmma.check.findings import Finding, Findings, Severity
 from ptxmma.check.rules import RULES
 
 _LEVELS: tuple[Severity, ...] = ("note", "warning", "error")
-_COMMENT = re.compile(r"(?://|/\*|[#;])\s*ptxmma:\s*ignore\b(?:\[(?P<rules>[^\]]*)\])?")
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
@@ -35,12 +33,11 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def __post_init__(self) -> None:
         for rule in (*self.select, *self.ignore, *(rule for rules in self.per_file_ignores.values() for rule in rules)):
             if rule not in RULES:
-                close = difflib.get_close_matches(rule, RULES, 3, 0.5) or list(RULES)
-                raise ValueError(f"unknown rule {rule!r}; {'all' if len(close) > 3 else 'closest'}: {', '.join(close)}")
+                raise ValueError(_unknown(rule))
 
     def applied(self, findings: Findings, root: Path) -> Findings:
         """The findings that are reported; the patterns of files are relative to ``root``."""
-        return msgspec.structs.replace(findings, findings=tuple(finding for finding in findings if self._keeps(finding, root)))
+        return msgspec.structs.replace(findings, findings=tuple(_hinted(each) for each in findings if self._keeps(each, root)))
 
     @property
     def least(self) -> Severity:
@@ -57,16 +54,20 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             and (finding.rule in self.select or not self.select)
             and finding.rule not in self.ignore
             and not any(finding.rule in rules and _matches(finding.file, pattern, root) for pattern, rules in self.per_file_ignores.items())
-            and not is_ignored(finding)
+            and not {finding.rule, ""}.intersection(finding.ignored)
         )
 
 
-def is_ignored(finding: Finding) -> bool:
-    """Whether a comment on the line of a finding ignores its rule: ``// ptxmma: ignore[rule]``."""
-    for comment in _COMMENT.finditer(finding.source):
-        if comment["rules"] is None or finding.rule in comment["rules"].replace(",", " ").split():
-            return True
-    return False
+def _hinted(finding: Finding) -> Finding:
+    """A finding that says which rules of the comments on its line do not exist."""
+    unknown = [f"the comment on this line ignores the {_unknown(rule)}" for rule in finding.ignored if rule not in RULES]
+    return msgspec.structs.replace(finding, message="; ".join([finding.message, *unknown])) if unknown else finding
+
+
+def _unknown(rule: str) -> str:
+    """What to say of a rule that does not exist."""
+    close = difflib.get_close_matches(rule, RULES, 3, 0.5) or list(RULES)
+    return f"unknown rule {rule!r}; {'all' if len(close) > 3 else 'closest'}: {', '.join(close)}"
 
 
 def once(findings: Findings, causes: set[str]) -> Findings:

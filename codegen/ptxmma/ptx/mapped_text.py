@@ -41,11 +41,12 @@ class Source:
 
     def line(self, place: int) -> tuple[str, int]:
         """The line of a character, as a finding shows it."""
+        return excerpt(self.line_at(place).rstrip("\r"), self.position(place)[1] - 1)
+
+    def line_at(self, place: int) -> str:
+        """The whole line of a character."""
         line = bisect.bisect_right(self._lines, place)
-        start = self._lines[line - 1]
-        column = place - start + 1
-        stop = self._lines[line] - 1 if line < len(self._lines) else len(self.text)
-        return excerpt(self.text[start:stop].rstrip("\r"), column - 1)
+        return self.text[self._lines[line - 1] : self._lines[line] - 1 if line < len(self._lines) else len(self.text)]
 
 
 class Text(NamedTuple):

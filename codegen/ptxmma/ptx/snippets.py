@@ -95,6 +95,10 @@ class Snippet(Function):
         """The line of the source, and the byte's place in it."""
         return self._source.line(self._place(offset))
 
+    def line_at(self, offset: int) -> str:
+        """The whole line of the source."""
+        return self._source.line_at(self._place(offset))
+
     def _place(self, offset: int) -> int:
         return self._places[min(offset, len(self._places) - 1)]
 

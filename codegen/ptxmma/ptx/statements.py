@@ -203,6 +203,11 @@ class Function:
         head = raw[: offset - start].decode(errors="replace")
         return tokens.excerpt(head + raw[offset - start :].decode(errors="replace").rstrip("\r"), len(head))
 
+    def line_at(self, offset: int) -> str:
+        """The whole line round a byte of the text, comments included."""
+        start, stop = self.text.rfind(b"\n", 0, offset) + 1, self.text.find(b"\n", offset)
+        return self._cut(start, stop if stop >= 0 else len(self.text)).decode(errors="replace")
+
     def _cut(self, start: int, stop: int) -> bytes:
         """The bytes as they were read."""
         parts = []
@@ -231,18 +236,6 @@ def _behind(text: bytes) -> bytes:
         if b"=" not in text[end:brace]:
             return text[brace + 1 :]
     return text[text.find(b";") + 1 :]
-
-
-def _divided(piece: tokens.Piece) -> tuple[tokens.Piece, tokens.Piece]:
-    """A piece up to its last semicolon, and the rest."""
-    cut = piece.clean.rfind(b";") + 1
-    head, rest = piece.raw[:cut], piece.raw[cut:]
-    same = piece.clean is piece.raw
-    line, column = tokens.after(head, piece.line, piece.column)
-    return (
-        tokens.Piece(head, head if same else piece.clean[:cut], piece.line, piece.column),
-        tokens.Piece(rest, rest if same else piece.clean[cut:], line, column),
-    )
 
 
 def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
@@ -292,7 +285,7 @@ def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
                     yield from complete()
                     inside = False
                 elif inside and size >= _MOST_INSIDE:
-                    pieces[-1], rest = _divided(pieces[-1])
+                    pieces[-1], rest = tokens.divided(pieces[-1])
                     yield from complete(last=False)
                     pieces.append(rest)
                     size = len(rest.clean)

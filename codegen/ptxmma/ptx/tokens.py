@@ -141,6 +141,18 @@ class Cleaner:
         return stop + len(self._kept)
 
 
+def divided(piece: Piece) -> tuple[Piece, Piece]:
+    """A piece up to its last semicolon, and the rest."""
+    cut = piece.clean.rfind(b";") + 1
+    head, rest = piece.raw[:cut], piece.raw[cut:]
+    same = piece.clean is piece.raw
+    line, column = after(head, piece.line, piece.column)
+    return (
+        Piece(head, head if same else piece.clean[:cut], piece.line, piece.column),
+        Piece(rest, rest if same else piece.clean[cut:], line, column),
+    )
+
+
 def excerpt(line: str, index: int) -> tuple[str, int]:
     """A line cut to some hundred characters around its character ``index``, and the index of that character in it."""
     start = max(0, index - MOST_AROUND)
