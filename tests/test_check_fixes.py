@@ -50,6 +50,14 @@ def test_what_the_author_must_know_needs_an_option(tmp_path: Path) -> None:
     assert mended(tmp_path, f"{_SPARSE}, %r4, 0;", "--unsafe-fixes") == f"{_SPARSE.replace('.sp.', '.sp::ordered_metadata.')}, %r4, 0;"
 
 
+def test_nothing_is_mended_that_the_version_does_not_have(tmp_path: Path) -> None:
+    body, head = f"{_SPARSE}, %r4, 0;", _MODULE.replace("8.5", "8.4")
+    assert mended(tmp_path, body, "--unsafe-fixes", head=head) == body
+    file = tmp_path / "kernel.ptx"
+    assert check(file, "--fix", "--unsafe-fixes").stderr.endswith("0 findings; 1 note not shown\n")
+    assert "1 fixed" in check(file, "--fix", "--unsafe-fixes", "--ptx", "8.5").stderr
+
+
 def test_only_what_is_selected_is_mended(tmp_path: Path) -> None:
     body = "wgmma.fence.sync; wgmma.fence.sync.aligned.b8x16;"
     assert mended(tmp_path, body, "--select", "undocumented") == "wgmma.fence.sync; wgmma.fence.sync.aligned;"

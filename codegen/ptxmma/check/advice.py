@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.layouts import granularity
 from ptxmma.check.findings import Severity
+from ptxmma.check.legality import accepted
 from ptxmma.ptx import moves
 from ptxmma.ptx.operand_values import Address, Value
 
@@ -41,8 +42,8 @@ class Advice:
         self.of_memory = functools.lru_cache(maxsize=1 << 12)(_of_memory)
         self._faults = functools.lru_cache(maxsize=1 << 12)(self._metadata_faults)
 
-    def _of_spelling(self, instruction: Instruction, spelling: str) -> tuple[SpellingRemark, ...]:
-        """The remarks on an instruction as it is spelt."""
+    def _of_spelling(self, instruction: Instruction, spelling: str, target: str, version: str) -> tuple[SpellingRemark, ...]:
+        """The remarks on an instruction as it is spelt; what a target does not have in a version mends nothing."""
         remarks: list[SpellingRemark] = []
         canonical = instruction.canonical
         if not instruction.documented:
@@ -52,7 +53,8 @@ class Advice:
         if ordered := self._ordered(instruction):
             first = min(ordered.accepted_by().values())
             text = f"{ordered.canonical} may be much faster (from PTX ISA {first}); it needs metadata with ascending indices"
-            remarks.append(SpellingRemark("note", "unordered-metadata", text, ordered.canonical, safe=False))
+            mended = ordered.canonical if accepted(ordered, target, version) else ""
+            remarks.append(SpellingRemark("note", "unordered-metadata", text, mended, safe=False))
         return tuple(remarks)
 
     def _ordered(self, instruction: Instruction) -> Instruction | None:

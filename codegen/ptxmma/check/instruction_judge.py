@@ -163,7 +163,8 @@ class Judge:
             message = f"{name} is not declared here" if fault.rule == "undeclared" else fault.message
             severity: Severity = "error" if fault.severe else "note" if fault.rule == "list" else "warning"
             yield Remark(token, severity, fault.rule, message, name.strip("{} \t\r\n") if fault.braces else "")
-        remarks: tuple[advice.SpellingRemark, ...] = self._advice.of_spelling(instruction, spelling if exact else instruction.canonical)
+        written = spelling if exact else instruction.canonical
+        remarks: tuple[advice.SpellingRemark, ...] = self._advice.of_spelling(instruction, written, target, version)
         if emulated := self._emulation.remark(instruction, target) if supported else "":
             remarks = (*remarks, advice.SpellingRemark("note", "emulated", emulated))
         for remark in remarks:
