@@ -103,3 +103,11 @@ def test_what_is_not_utf_8_is_left_alone(tmp_path: Path) -> None:
 
 def test_the_standard_input_cannot_be_mended() -> None:
     assert CliRunner().invoke(main, ["check", "--fix"], input="").exit_code == 2
+
+
+def test_unsafe_fixes_need_fix(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.ptx"
+    file.write_text(f"{_MODULE}{_SPARSE}, %r4, 0;\n}}\n")
+    done = check(file, "--unsafe-fixes")
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, "Error: --unsafe-fixes says what --fix mends: add --fix")
+    assert check(file, "--severity", "note").stderr.endswith("1 finding\n")  # --fix alone does not mend it

@@ -67,7 +67,7 @@ def _rule_names(_context: click.Context) -> list[str]:
 @click.option("--statistics", is_flag=True, help="Print how many findings each rule has, notes included, in place of the findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are errors or warnings.")
 @click.option("--fix", is_flag=True, help="Mend files in place where the meaning stays the same, also what is only a note.")
-@click.option("--unsafe-fixes", is_flag=True, help="Mend also what is right only if the author knows more than the checker.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix, mend also what is right only if the author knows more than the checker.")
 @click.option(
     "--no-flow", is_flag=True, help="Judge instructions one by one: neither follow registers of wgmma nor judge kernels as a whole; faster."
 )
@@ -111,6 +111,8 @@ def command(
         checker = Checker(database, target=spec_target, ptx=ptx, follow=not no_flow, notes=notes)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    if unsafe_fixes and not fix:
+        raise click.UsageError("--unsafe-fixes says what --fix mends: add --fix")
     if fix and "-" in (files or ("-",)):
         raise click.UsageError("--fix needs the names of files: the standard input cannot be mended")
     gc.freeze()  # what is known of instructions stays
