@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,18 @@ def test_statistics(file: Path) -> None:
     rows = [("2", "error", "immediate"), ("2", "error", "unknown-instruction"), ("2", "note", "unordered-metadata")]
     assert [tuple(line.split()) for line in done.stdout.splitlines()] == rows
     assert done.exit_code == 1
+    answer = CliRunner().invoke(main, ["check", "--statistics", "--json", str(file)])
+    assert json.loads(answer.stdout)[0] == {"rule": "immediate", "severity": "error", "findings": 1}
+    assert [row["rule"] for row in json.loads(answer.stdout)] == [rule for _, _, rule in rows]
+    assert answer.exit_code == 1
+    refused = CliRunner().invoke(main, ["check", "--statistics", "--format", "sarif", str(file)])
+    assert (refused.exit_code, "leave out --format sarif" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("given", ["", ",", " "])
+def test_a_selection_without_a_rule_is_refused(given: str) -> None:
+    refused = CliRunner().invoke(main, ["check", f"--select={given}"], input="")
+    assert (refused.exit_code, "--select names no rule" in refused.stderr) == (2, True)
 
 
 def test_an_unknown_rule(file: Path) -> None:

@@ -119,6 +119,8 @@ def test_show_lists_the_families_that_begin_so() -> None:
     rows = [line.split()[:2] for line in shown.splitlines() if line.startswith("  tcgen05.")]
     assert rows == [[each["family"], str(each["instructions"])] for each in answer]
     assert "tcgen05.cp" not in ask("show", "tcgen05.mma")  # a whole name is that family
+    assert "--m, --n are for one instruction" in ask("show", "tcgen05.mma", "--m", "128", "--n", "64", code=2)
+    assert "--k is for one instruction" in ask("show", "tcgen05", "--k", "32", code=2)
     assert "begins the names" not in ask("show", "tcgen06", code=2)
 
 

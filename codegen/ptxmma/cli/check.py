@@ -104,6 +104,10 @@ def command(
     from ptxmma.check import Checker
     from ptxmma.cli.checked_files import Reader, Run
 
+    if statistics and form not in ("text", "json"):
+        raise click.UsageError(f"--statistics prints text or JSON: leave out --format {form}, or --statistics")
+    if select and not _rules(select):
+        raise click.UsageError("--select names no rule: leave it out for all rules")
     configured = _configured(_rules(select), _rules(ignore), severity or ("note" if statistics else None))
     try:
         spec_target = target and named_target(catalog_of(database).database.spec, target)
@@ -119,7 +123,7 @@ def command(
     gc.set_threshold(_MOST_OBJECTS)
     run = Run(Reader(checker, configured, fix=fix, unsafe=unsafe_fixes), language or "")
     parts = run.parts(files or ("-",))
-    clean = _statistics(parts) if statistics else _text(parts) if form == "text" else _whole(form, parts)
+    clean = _statistics(form, parts) if statistics else _text(parts) if form == "text" else _whole(form, parts)
     click.echo(run.summary(), err=True)
     sys.exit(2 if run.unread else 0 if clean or exit_zero else 1)
 
@@ -144,11 +148,15 @@ def _configured(select: tuple[str, ...], ignore: tuple[str, ...], severity: Seve
         raise click.UsageError(str(error)) from None
 
 
-def _statistics(parts: Iterable[Findings]) -> bool:
+def _statistics(form: str, parts: Iterable[Findings]) -> bool:
     """Print how many findings each rule has; whether there is neither an error nor a warning."""
     from ptxmma.check.selection import counts
+    from ptxmma.cli.render import emit
 
     rows = counts(finding for part in parts for finding in part)
+    if form == "json":
+        emit([{"rule": rule, "severity": severity, "findings": number} for number, severity, rule in rows])
+        return all(severity == "note" for _, severity, _ in rows)
     for number, severity, rule in rows:
         click.echo(f"{number:>9,}  {severity:<7}  {rule}")
     return all(severity == "note" for _, severity, _ in rows)

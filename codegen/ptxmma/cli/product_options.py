@@ -41,6 +41,14 @@ def resolved(instruction: Instruction) -> Instruction:
         raise click.UsageError(str(error)) from None
 
 
+def refuse_product(subject: str) -> None:
+    """Exit with 2 where the options are for one instruction and ``subject`` is several."""
+    given = click.get_current_context().meta.get(_KEY)
+    if given:
+        options = ", ".join(f"--{name}" for name in given)
+        raise click.UsageError(f"{options} {'is' if len(given) == 1 else 'are'} for one instruction: leave out {options}, or {subject}")
+
+
 def require_product(instruction: Instruction, subject: str = "") -> None:
     """Exit with 2 for an opcode that does not state its shape, where an answer about ``subject`` depends on it."""
     from ptxmma.catalog import resolution

@@ -11,7 +11,7 @@ import click
 from ptxmma.cli import Failure, shown_products
 from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, find, instruction_argument, json_option
-from ptxmma.cli.product_options import product_options, resolved
+from ptxmma.cli.product_options import product_options, refuse_product, resolved
 from ptxmma.cli.render import aligned, blocks, emit, heading
 
 #: The plain data that :func:`ptxmma.catalog.description.describe` returns.
@@ -87,8 +87,11 @@ def _family(text: str, database: str | None, *, as_json: bool) -> bool:
 
     if name not in families:
         beginning = [summary(known, family) for family in families if family.startswith(name)]
+        if beginning:
+            refuse_product(f"name one of those that begin with {name}")
         _families(name, beginning, as_json=as_json)
         return bool(beginning)
+    refuse_product(f"name one of the family {name}: ptxmma list --family {name}")
     answer = summary(known, name)
     if as_json:
         emit(answer)
