@@ -213,3 +213,14 @@ def test_columns_that_are_freed_were_allocated(lines: list[str], said: list[str]
     assert {each.rule for each in findings} <= {"tensor-memory-columns"}
     assert len(findings) == len(said)
     assert all(part in each.message for part, each in zip(said, findings, strict=True))
+
+
+@pytest.mark.parametrize("target", ["sm_100a", "sm_103a", ""])
+def test_a_load_writes_all_of_its_registers(target: str) -> None:
+    """Assemblers refuse a sink in tcgen05.ld for every target, though mma takes one."""
+    directives = f".version 8.8\n.target {target}\n" if target else ""
+    body = "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, LAST}, [%r2]; tcgen05.wait::ld.sync.aligned;"
+    module = f"{directives}.entry kernel() {{ .reg .b32 %r<4>; {body} }}"
+    assert not check(module.replace("LAST", "%r1")).findings
+    (finding,) = check(module.replace("LAST", "_"))
+    assert (finding.rule, finding.severity, finding.source[finding.caret]) == ("sink", "error", "_")

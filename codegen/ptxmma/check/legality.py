@@ -18,7 +18,7 @@ from ptxmma.check.operand_faults import Fault, counted, in_words, of_list, of_si
 from ptxmma.check.quirks import BRACES, Quirks
 from ptxmma.model import Facts, Ignored, matches
 from ptxmma.ptx import lines as ptx
-from ptxmma.ptx.operand_values import ANYTHING, NEGATED, PREDICATE, Scalar, Value
+from ptxmma.ptx.operand_values import ANYTHING, NEGATED, PREDICATE, SINK, Scalar, Value
 
 if TYPE_CHECKING:
     from ptxmma.catalog.operands import Operand
@@ -135,6 +135,9 @@ class Legality:
             return fault
         if fault is None:
             where = f" for {target}" if target else ""
+            if isinstance(value, tuple) and SINK in value:
+                text = f"{operand.name} must be {wanted(operand)}: assemblers refuse _ here{where}"
+                return Fault("sink", text, element=value.index(SINK))
             return Fault("register-type", f"{operand.name} must be {wanted(operand)}: assemblers refuse {in_words(value)} here{where}")
         if accepted and isinstance(value, int) and operand.immediates is None:
             if self._quirks.generates(instruction, operand, value):

@@ -39,11 +39,12 @@ class Quirks:
             instruction: which one.
             operand: one of its operands.
             value: what is written there.
-            target: ``""`` for any target: what one of them accepts is accepted.
+            target: ``""`` for any target: what one of them accepts is accepted, what all refuse is refused.
         """
         rules = [rule for rule in self._about(instruction, operand) if _fits(rule, operand, value)]
         if target not in self._targets:
-            return any(rule.accepted and not rule.until for rule in rules) or None
+            refused = bool(rules) and {self.accepts(instruction, operand, value, name) for name in instruction.accepted_by()} == {False}
+            return any(rule.accepted and not rule.until for rule in rules) or (False if refused else None)
         answers = [rule.accepted for rule in rules if self._holds(rule, target)]
         return answers[-1] if answers else None
 
