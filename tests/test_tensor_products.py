@@ -161,6 +161,11 @@ def test_disabled_lanes_of_integers_keep_d() -> None:
         (_F16.format(1), {"disable_output_lane": [0] * 4, "d_tmem": 1 << 16}, "allowed: lane 0; column"),
         ("tcgen05.mma.ws.cta_group::1.kind::f16", {"disable_output_lane": [0] * 4}, "takes no disable_output_lane"),
         (_F16.format(1), {"zero_column_mask_desc": 0}, "takes no zero_column_mask_desc"),
+        (
+            "tcgen05.mma.ws.cta_group::1.kind::f16",
+            {"zero_column_mask": 0},
+            r"'zero_column_mask'; its operands are d-tmem,.* zero-column-mask-desc",
+        ),
         (f"{_F16.format(1)}.ashift", {}, r"no source says what the row of A is that \.ashift leaves without one"),
     ],
 )
