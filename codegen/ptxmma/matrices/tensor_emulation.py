@@ -116,6 +116,8 @@ def multiply(
     result = _type(instruction, "dtype")
     before = np.zeros((m, n)) if d is None else _numbers(_codes(instruction, "dtype", d, (m, n), "d"), result)
     unwritten = None if disable_output_lane is None else _disabled(instruction, disable_output_lane, d_tmem, m, n)
+    if d is None and unwritten is not None and unwritten.any():
+        raise ValueError(f"{instruction.canonical}: D keeps its values in lanes that disable_output_lane has: give d")
     divisor = 1 << in_range("scale_input_d", integer("scale_input_d", scale_input_d), _MOST_SCALE + 1)
     addend = (before if enable_input_d else np.zeros((m, n))) / divisor
     tensor = next((operand for operand in (a, b, d) if elements.is_tensor(operand)), None)
