@@ -114,6 +114,13 @@ def test_masks_of_columns(bits: int, said: str) -> None:
     assert messages == ([("descriptor", said)] if said else [])
 
 
+@pytest.mark.parametrize(("bits", "said"), [(0x08100010, ""), (0x04100010, "ashift does not allow m = 64; legal: 128 or 256")])
+def test_a_shifted_a_has_128_rows(bits: int, said: str) -> None:
+    message = about_product(bits, "tcgen05.mma.cta_group::1.kind::f16.ashift [%r0], [%r2], %rd1, %r1, %p0;")
+    assert said in message
+    assert bool(said) == bool(message)
+
+
 @pytest.mark.parametrize("qualifier", ["", ".block32"])
 def test_the_target_decides(qualifier: str) -> None:
     """K = 96 is that of sm_103a."""

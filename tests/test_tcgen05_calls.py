@@ -97,6 +97,7 @@ _CALL = """#include <ptxmma/cuda/tcgen05_mma_product.cuh>
 #include <ptxmma/cuda/tcgen05_mma_sp_product.cuh>
 using namespace ptxmma;
 using Half = tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>;
+using Short = tcgen05_mma<shape<64, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>;
 using Pair = tcgen05_mma<shape<256, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16, PTXMMA_TCGEN05_CTA_GROUP_2>;
 using Bytes = tcgen05_mma_ws<shape<64, 128>, PTXMMA_TCGEN05_KIND_I8, s32, s8, u8>;
 using Sparse = tcgen05_mma_sp<shape<128, 128>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>;
@@ -144,7 +145,8 @@ def test_options_and_numbers_of_operands(call: str, opcode: str, bits: int, comp
     ("call", "message"),
     [
         ("Half::call(d, a, b, true, saturate{})", "saturate is for kind::i8"),
-        ("Half::call(d, a, b, true, ashift{})", "ashift is for .*, and for A in tensor memory"),
+        ("Half::call(d, a, b, true, ashift{})", "ashift is for .*, and for A in tensor memory with M = 128 or 256"),
+        ("Short::call(d, a_tmem, b, true, ashift{})", "ashift is for .*, and for A in tensor memory with M = 128 or 256"),
         ("Half::call(d, a, b, true, scale_input_d<16>{})", "scale_input_d is from 0 to 15"),
         ("Bytes::call(d, a, b, true, scale_input_d<1>{})",
          "scale_input_d is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32"),

@@ -255,6 +255,21 @@ def test_a_depth_that_is_refused_names_the_qualifier_or_type_that_it_needs(kind:
     assert refused.value.legal == legal
 
 
+@pytest.mark.parametrize("name", ["tcgen05.mma", "tcgen05.mma.sp"])
+def test_a_shifted_a_has_128_rows_in_each_block_or_128_in_a_pair(name: str) -> None:
+    """PTX ISA 9.7.16.10.9.1."""
+    one, pair = (f"{name}.cta_group::{ctas}.kind::f16.ashift" for ctas in (1, 2))
+    assert ptxmma.instruction(one, m=128, n=64, **_BF16).accepted_by()
+    assert [ptxmma.instruction(pair, m=m, n=64, **_BF16).extents["m"] for m in (128, 256)] == [128, 256]
+    with pytest.raises(
+        ptxmma.IllegalProductError, match=r"ashift does not allow m = 64; legal: 128 or 256 \(PTX ISA 9\.7\.16\.10\.9\.1\)$"
+    ):
+        ptxmma.instruction(one, m=64, n=64, **_BF16)
+    opcode = ptxmma.instruction(one)
+    sizes = {product.extents["m"] for product in resolution.every(opcode.database.spec, opcode.variant)}
+    assert sizes == {128}
+
+
 def test_types_that_leave_no_choice_may_be_left_out() -> None:
     assert ptxmma.instruction(_ONE, m=64, n=8, dtype="f16").matrix_types == {"d": "f16", "a": "f16", "b": "f16"}
 

@@ -27,7 +27,9 @@ def in_words(instruction: Instruction) -> list[str]:
     lines += [f"K {row.k}{_on(row.targets)}{_where(row.of)}" for row in met(rules.depths, facts)]
     deep: list[Facts] = [{**instruction.variant.facts, "k": row.k} for row in met(rules.depths, facts)]
     lines += [f"M {_either(row.m)} with N {product_rules.ranges(row.n)}{_where(row.of)}" for row in met(rules.shapes, deep)]
-    lines += [f"N {product_rules.ranges(row.n)} alone{_where(row.of)}" for row in met(rules.limits, facts)]
+    limits = met(rules.limits, facts)
+    lines += [f"M {_either(row.m)} alone{_where(row.of)}" for row in limits if row.m]
+    lines += [f"N {product_rules.ranges(row.n)} alone{_where(row.of)}" for row in limits if row.n]
     kept = "kept elements" if instruction.sparse else "elements"
     return lines + [
         f"scale factors {_either(row.stype)}, one for {row.block} {kept} along K{_on(row.targets)}{_where(row.of)}"

@@ -84,6 +84,7 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
     known["k"] = depth.k
     shape = _shape(_matching(rules.shapes, known), opcode, depth.k, given)
     known |= shape
+    check_limits(rules, opcode, known)
     scales = _matching(rules.scales, known)
     if not scales and "stype" in given:
         raise IllegalProductError(opcode, "has no scale factors; leave out stype")
@@ -160,21 +161,32 @@ def _shape(rows: Sequence[ProductShape], opcode: str, k: int, given: Mapping[str
 
 
 def check_limits(rules: TensorProducts, opcode: str, facts: Facts) -> None:
-    """Check N of a legal product against what its instruction descriptor says beyond shape and types.
+    """Check M and N of a legal product against its qualifiers, and what its instruction descriptor says beyond shape and types.
 
     Args:
         rules: the spec's.
         opcode: the canonical spelling, for messages.
-        facts: of the opcode, the product and the fields of the descriptor.
+        facts: of the opcode, the product and the fields of the descriptor, as far as they are known.
 
     Raises:
-        IllegalProductError: N is not legal with these fields; the message lists what is.
+        IllegalProductError: M or N is not legal with these facts; the message lists what is.
     """
     for row in _matching(rules.limits, facts):
-        if not _among(int(facts["n"]), row.n):
-            condition = next(each for each in row.of if matches((each,), facts))
-            said = ", ".join(f"{name} = {facts[name]}" for name in condition if str(facts[name]) not in opcode.split("."))
-            raise IllegalProductError(opcode, f"with {said} does not allow n = {facts['n']}", f"{ranges(row.n)} (PTX ISA {row.source})")
+        condition = next(each for each in row.of if matches((each,), facts))
+        said = ", ".join(f"{name} = {facts[name]}" for name in condition if str(facts[name]) not in opcode.split("."))
+        problem = f"with {said} does not allow" if said else "does not allow"
+        if row.m and facts["m"] not in row.m:
+            raise IllegalProductError(opcode, f"{problem} m = {facts['m']}", f"{' or '.join(map(str, row.m))} (PTX ISA {row.source})")
+        if row.n and not _among(int(facts["n"]), row.n):
+            raise IllegalProductError(opcode, f"{problem} n = {facts['n']}", f"{ranges(row.n)} (PTX ISA {row.source})")
+
+
+def _within_limits(rules: TensorProducts, facts: Facts) -> bool:
+    try:
+        check_limits(rules, "", facts)
+    except IllegalProductError:
+        return False
+    return True
 
 
 def _among(number: int, spans: Sequence[Range]) -> bool:
@@ -236,6 +248,8 @@ def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iter
         for row in _matching(rules.shapes, {**facts, **deep}):
             for m, n in itertools.product(row.m, numbers(row.n)):
                 values = deep | {"m": m, "n": n}
+                if not _within_limits(rules, {**facts, **values}):
+                    continue
                 scales = _matching(rules.scales, {**facts, **values})
                 yield from (_choice(values, depth, scale, stype) for scale in scales for stype in scale.stype)
                 if not scales:

@@ -38,10 +38,11 @@ class ProductShape(Entry, frozen=True, kw_only=True):
 
 
 class ProductLimit(Entry, frozen=True, kw_only=True):
-    """The N that fields of the instruction descriptor leave; conditions read these, too."""
+    """The M, or the N, that qualifiers and fields of the instruction descriptor leave; conditions read these fields, too."""
 
     of: tuple[Condition, ...]
-    n: Annotated[tuple[Range, ...], SOME]
+    m: tuple[Positive, ...] = ()  # any if absent
+    n: tuple[Range, ...] = ()  # any if absent
     source: Source
 
 
@@ -64,5 +65,5 @@ class TensorProducts(Entry, frozen=True, kw_only=True):
     types: Annotated[tuple[ProductTypes, ...], SOME]
     depths: Annotated[tuple[ProductDepth, ...], SOME]
     shapes: Annotated[tuple[ProductShape, ...], SOME]
-    limits: tuple[ProductLimit, ...] = ()  # a product whose descriptor one of these rows is for needs the row's N, too
+    limits: tuple[ProductLimit, ...] = ()  # a product whose descriptor one of these rows is for needs the row's M and N, too
     scales: tuple[ProductScale, ...] = ()

@@ -10,7 +10,7 @@ from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.product_types import QUALIFIERS, calls_header
 from ptxmma.generator.emit import Output
-from ptxmma.generator.emit.c_conditions import Fact, any_of
+from ptxmma.generator.emit.c_conditions import Fact, among, any_of
 from ptxmma.generator.emit.tcgen05_facts import instruction_formats, known_facts, multiplies, open_fields
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import Condition, DescriptorField, Facts, Spec, matches
@@ -239,9 +239,13 @@ def _checked(
             legal = " || ".join(f"{value} == {number}" for number in numbers)
             yield {"given": given, "condition": legal, "words": f"{name} is one of {', '.join(numbers)}"}
     for option in _OPTIONS:
-        rows = _by_name(entry for entry in members if entry.qualifiers.get(option))
-        where = " && TensorA"
-        yield check(option, f"given<{option}, Options...>::value", rows, where, ", and for A in tensor memory")
+        having = [entry for entry in members if entry.qualifiers.get(option)]
+        where, words = " && TensorA", ", and for A in tensor memory"
+        for row in spec.tensor_products.limits if spec.tensor_products is not None else ():
+            if row.m and any(option in condition for condition in row.of):
+                where += f" && ({among(*facts['m'], row.m)})"
+                words += f" with M = {' or '.join(map(str, row.m))}"
+        yield check(option, f"given<{option}, Options...>::value", _by_name(having), where, words)
     tag = identifier(immediate.name)
     takes = (entry for entry in members if any(each.kind == "immediate" for form in entry.forms for each in form.operands))
     yield check(tag, f"number_among<{tag}, Options...>::given", _by_name(takes))

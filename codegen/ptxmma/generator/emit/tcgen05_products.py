@@ -102,7 +102,7 @@ def _rules(spec: Spec, facts: dict[str, Fact]) -> dict[str, list[_Choice]]:
     shapes = [
         _Choice(any_of(row.of, facts), f"({among(*facts['m'], row.m)}) && ({_spans('p.n', row.n)})", row.source) for row in products.shapes
     ]
-    limits = [_Choice(any_of(row.of, facts), _spans("p.n", row.n), row.source) for row in products.limits]
+    limits = [_Choice(any_of(row.of, facts), _spans("p.n", row.n), row.source) for row in products.limits if row.n]
     limits += [_Choice(f"p.{side}_majorness == PTXMMA_MAJORNESS_MN", text, "") for side, text in _transposed(spec, facts).items()]
     depths = [_Choice(any_of(row.of, facts), str(row.k), row.source) for row in products.depths]
     scales = [_Choice(any_of(row.of, facts), among(*facts["stype"], row.stype), row.source) for row in products.scales]
