@@ -55,6 +55,7 @@ def test_encodings(name: str, encoding: str, tmp_path: Path) -> None:
     [
         *((f"kernel{suffix}", b"", f"it is {language}, which is not supported") for suffix, language in UNREAD.items()),
         ("kernel.cubin", b"\x7fELF\0\0", "it is not text"),
+        ("kernel.ptx", b"\x7fELF\2\1\1\0\0", "it is not text"),
         ("notes.md", b"# Notes\n\nSome prose about mma.\n", "it looks like neither PTX"),
         ("kernel.py", b'x = "wgmma.fence.sync.aligned;"\ny = (\n', "line 3 is not Python"),
     ],

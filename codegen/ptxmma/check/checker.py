@@ -22,7 +22,7 @@ from ptxmma.check.tensor_descriptors import TensorDescriptors
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.ptx import inline_assembly
 from ptxmma.ptx.known_bits import RegisterBits
-from ptxmma.ptx.languages import as_utf8, language_named, language_of_text
+from ptxmma.ptx.languages import as_utf8, language_named, language_of_text, refuse_binary
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.outline import Outline
 from ptxmma.ptx.statements import Function, Module, Token, functions
@@ -107,6 +107,8 @@ class Checker:
         with contextlib.nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb", buffering=0) as stream:
             chunks = as_utf8(_chunks(stream))
             head = next(chunks, b"")
+            if language == "ptx":
+                refuse_binary(head)
             yield from self._parts(itertools.chain([head], chunks), name, language or language_of_text(head))
 
     def parts(self, stream: Stream, file: str) -> Iterator[Findings]:

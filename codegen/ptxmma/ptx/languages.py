@@ -52,14 +52,23 @@ def language_of_text(head: bytes) -> str:
     Raises:
         UnreadLanguageError: it looks like none of :data:`LANGUAGES`.
     """
-    if b"\0" in head:
-        raise UnreadLanguageError("it is not text; PTX comes out of a binary with cuobjdump --dump-ptx")
+    refuse_binary(head)
     for language, pattern in (("llvm", _LLVM), ("ptx", _PTX), ("c++", _CPLUSPLUS), ("ptx", _INSTRUCTION)):
         if pattern.search(head):
             return language
     if not head.strip():
         return "ptx"  # nothing in any language
     raise UnreadLanguageError(f"it looks like neither PTX, C++, LLVM IR nor Python; if it is, add --language {'|'.join(LANGUAGES)}")
+
+
+def refuse_binary(head: bytes) -> None:
+    """Refuse what is not text by its first bytes; a string of C may end in a NUL.
+
+    Raises:
+        UnreadLanguageError: it has a NUL before its end.
+    """
+    if b"\0" in head.removesuffix(b"\0"):
+        raise UnreadLanguageError("it is not text; PTX comes out of a binary with cuobjdump --dump-ptx")
 
 
 def as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
