@@ -166,6 +166,7 @@ def test_disabled_lanes_of_integers_keep_d() -> None:
             {"zero_column_mask": 0},
             r"'zero_column_mask'; its operands are d-tmem,.* zero-column-mask-desc",
         ),
+        (_F16.format(1), {"disable_output_lane": [1, 0, 0, 0]}, "D keeps its values in lanes that disable_output_lane has: give d"),
         (f"{_F16.format(1)}.ashift", {}, r"no source says what the row of A is that \.ashift leaves without one"),
     ],
 )
