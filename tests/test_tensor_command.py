@@ -326,6 +326,11 @@ def test_show_has_the_layouts_and_the_descriptor_of_a_product() -> None:
         ask(*question.split()[1:])
 
 
+def test_show_lists_the_limit_of_m_of_a_shifted_a_alone() -> None:
+    assert "  M 128 or 256 alone" in ask("show", "tcgen05.mma.cta_group::1.kind::i8.ashift").splitlines()
+    assert "alone" not in ask("show", "tcgen05.mma.ws.cta_group::1.kind::f16")
+
+
 @pytest.mark.parametrize(
     ("qualifiers", "products"),
     [

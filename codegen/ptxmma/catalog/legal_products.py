@@ -22,10 +22,10 @@ def in_words(instruction: Instruction) -> list[str]:
     rules = instruction.database.spec.tensor_products
     if rules is None or instruction.operation != resolution.OPERATION:
         return []
-    facts = [instruction.variant.facts]
+    facts = [facts_of(instruction)]
     lines = [f"D {_either(row.dtype)}, A {_either(row.atype)}, B {_either(row.btype)}{_where(row.of)}" for row in met(rules.types, facts)]
     lines += [f"K {row.k}{_on(row.targets)}{_where(row.of)}" for row in met(rules.depths, facts)]
-    deep: list[Facts] = [{**instruction.variant.facts, "k": row.k} for row in met(rules.depths, facts)]
+    deep: list[Facts] = [{**facts[0], "k": row.k} for row in met(rules.depths, facts)]
     lines += [f"M {_either(row.m)} with N {product_rules.ranges(row.n)}{_where(row.of)}" for row in met(rules.shapes, deep)]
     limits = met(rules.limits, facts)
     lines += [f"M {_either(row.m)} alone{_where(row.of)}" for row in limits if row.m]
@@ -35,6 +35,12 @@ def in_words(instruction: Instruction) -> list[str]:
         f"scale factors {_either(row.stype)}, one for {row.block} {kept} along K{_on(row.targets)}{_where(row.of)}"
         for row in met(rules.scales, facts)
     ]
+
+
+def facts_of(instruction: Instruction) -> Facts:
+    """What an opcode states; a qualifier of products that it leaves out is ``""``."""
+    entries = (entry for entry in instruction.database.spec.instructions if entry.operation == resolution.OPERATION)
+    return {**{name: "" for entry in entries for name in entry.qualifiers}, **instruction.variant.facts}
 
 
 def _either(values: Sequence[object]) -> str:

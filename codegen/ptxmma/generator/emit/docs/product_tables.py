@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxmma.catalog import product_rules, resolution
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.legal_products import met
+from ptxmma.catalog.legal_products import facts_of, met
 from ptxmma.generator.emit.docs import struct_tables
 from ptxmma.model import Spec
 
@@ -20,7 +20,7 @@ def tables(spec: Spec, opcodes: Sequence[Instruction]) -> tuple[list[str], str]:
     rules = spec.tensor_products
     if rules is None or opcodes[0].operation != resolution.OPERATION:
         return [], ""
-    facts = [opcode.variant.facts for opcode in opcodes]
+    facts = [facts_of(opcode) for opcode in opcodes]
     needs = {"targets": "Targets, and those that include one"}
     scales = {"stype": "Scale factors", "block": "Elements that share one", **needs}
     sizes: dict[str, Any] = {"titles": {"m": "M", "n": "N"}, "cells": {"n": lambda row: product_rules.ranges(row.n)}}
