@@ -17,6 +17,7 @@ PTX = ".version 8.0\n.target sm_90a\n.entry k() { wgmma.fence.sync.aligned; }\n"
 BAD = PTX.replace("aligned", "bad")
 CUDA = '#include <mma.h>\n__global__ void k() { asm volatile("\\n\\twgmma.fence.sync.bad;"); }\n'
 LLVM = 'define void @k() {\n  call void asm sideeffect "wgmma.fence.sync.bad;", ""()\n  ret void\n}\n'
+PYTHON = f'import torch\n\nMODULE = """\n{BAD}"""\n'
 
 
 def run(*arguments: str | Path, text: str = "") -> tuple[int, list[str], list[str]]:
@@ -36,7 +37,9 @@ def test_every_ending_has_its_language(suffix: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["kernel", "kernel.tpp", "kernel.txt"])
-@pytest.mark.parametrize("text", [BAD, CUDA, LLVM, "  wgmma.fence.sync.bad;\n"])
+@pytest.mark.parametrize(
+    "text", [BAD, CUDA, LLVM, PYTHON, PYTHON.replace("import torch", "def f(x):\n    return x"), "  wgmma.fence.sync.bad;\n"]
+)
 def test_other_endings_are_recognised_by_their_text(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert run(tmp_path / name)[0] == 1

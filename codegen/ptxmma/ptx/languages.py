@@ -21,6 +21,7 @@ UNREAD: Mapping[str, str] = {".mlir": "MLIR", ".rs": "Rust"}
 
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LLVM = re.compile(rb"^(?:source_filename\s*=|target (?:datalayout|triple)\s*=|define\s[^\n;]*@|declare\s[^\n;]*@|; ModuleID)", re.M)
+_PYTHON = re.compile(rb"^(?:from\s+[\w.]+\s+import\s|import\s+[\w.]+[^;\n]*$|(?:async\s+)?def\s+\w+\s*\([^;\n]*$)", re.M)
 _PTX = re.compile(rb"^\s*\.(?:version|target|address_size|(?:visible|extern|weak)\s+\.(?:entry|func)|entry|func|reg)\b", re.M)
 _CPLUSPLUS = re.compile(
     rb"\b(?:asm|__asm__|__asm)\s*(?:(?:volatile|__volatile__|__volatile|goto|inline)\s*)*\("
@@ -53,7 +54,7 @@ def language_of_text(head: bytes) -> str:
         UnreadLanguageError: it looks like none of :data:`LANGUAGES`.
     """
     refuse_binary(head)
-    for language, pattern in (("llvm", _LLVM), ("ptx", _PTX), ("c++", _CPLUSPLUS), ("ptx", _INSTRUCTION)):
+    for language, pattern in (("llvm", _LLVM), ("python", _PYTHON), ("ptx", _PTX), ("c++", _CPLUSPLUS), ("ptx", _INSTRUCTION)):
         if pattern.search(head):
             return language
     if not head.strip():
