@@ -273,3 +273,17 @@ def test_a_geometry_is_that_of_the_image() -> None:
     one = Geometry("tf32", "K", "64B", 64, 32, start=512)
     other = SharedLayout("tf32", "K", "64B", 64, 32, start=512)
     assert (one.lbo, one.sbo, one.size, one.panel) == (other.lbo, other.sbo, other.size, other.panel)
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "majorness", "said"),
+    [
+        (0x4010404000010040, "K", []),
+        (0x8010404000010040, "K", ["leading_mode holds 1; allowed: 0 (offset)"]),
+        (0x4010404000010040, "MN", ["leading_mode = address is for K-major matrices only"]),
+        (0x4012404000010040, "K", ["leading_mode = address needs base offset 0, not 1"]),
+    ],
+)
+def test_an_address_in_place_of_lbo_is_for_k_major_matrices_in_whole_lines(descriptor: int, majorness: str, said: list[str]) -> None:
+    """PTX ISA 9.7.16.3.1.2.1."""
+    assert [each.text for each in suspicions(descriptor, majorness, family="tcgen05") if each.field == "leading_mode"] == said

@@ -7132,7 +7132,7 @@ INSERT INTO descriptor_fields VALUES
 INSERT INTO field_cases VALUES
 (1,5,0,NULL,''),
 (2,11,0,NULL,''),
-(3,11,1,NULL,'9.7.16.4.1.1'),
+(3,11,1,'[{"swizzle":["128B"]}]','9.7.16.3.1.2.1; 9.7.16.4.1.1'),
 (4,12,0,NULL,''),
 (5,12,1,NULL,''),
 (6,13,0,NULL,''),

@@ -3301,7 +3301,7 @@ export const database = {
   "rows": [
    [{"none":0,"128B":1,"64B":2,"32B":3}],
    [{"offset":0}],
-   [{"address":1},null,["sm_103a"]],
+   [{"address":1},"swizzle=128B",["sm_103a"]],
    [{"0":0}],
    [{"24":1},null,["sm_107f"]],
    [{"none":0,"128B_ATOM_32B":1,"128B":2,"64B":4,"32B":6}],

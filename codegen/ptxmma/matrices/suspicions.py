@@ -100,7 +100,19 @@ def suspicions(
         judged = [*strides.alone(known, by_all & known.keys()), *(strides.in_bytes(users) if known == users else ())]
         by_majorness.append({(suspicion.field, suspicion.rule): suspicion for suspicion in judged})
     shared = [suspicion for key, suspicion in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
-    return [*_unused(descriptor, codec, unknown), *_of_pattern(read, memory, unread, database), *shared]
+    second = _second_part(read, majorness, unread)
+    return [*_unused(descriptor, codec, unknown), *second, *_of_pattern(read, memory, unread, database), *shared]
+
+
+def _second_part(read: Descriptor, majorness: str | None, unread: set[str]) -> Iterator[Suspicion]:
+    """What a descriptor must not say that leads to a second part at an address (PTX ISA 9.7.16.3.1.2.1)."""
+    if "leading_mode" in unread or read.leading_mode == "offset":
+        return
+    if majorness == "MN":
+        yield Suspicion("leading_mode", "illegal", f"leading_mode = {read.leading_mode} is for K-major matrices only")
+    if read.base_offset:
+        text = f"leading_mode = {read.leading_mode} needs base offset 0, not {read.base_offset}"
+        yield Suspicion("leading_mode", "illegal", text)
 
 
 def used_strides(layout: Canonical, database: DatabaseLike = None, family: str = "wgmma") -> set[str]:

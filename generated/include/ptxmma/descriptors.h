@@ -151,6 +151,7 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_descriptor_is_legal(uint64_t descriptor) 
   const ptxmma_tcgen05_descriptor fields = ptxmma_tcgen05_descriptor_decode(descriptor);
   return !(descriptor & UINT64_C(0x1fc00000c000c000)) &&
          ((descriptor >> 46 & 0x7) == 1) &&
+         ((0xfbu >> fields.swizzle & 1 ? 0x1u : 0x3u) >> fields.leading_mode & 1) &&
          (0x57u >> fields.swizzle & 1);
 }
 
