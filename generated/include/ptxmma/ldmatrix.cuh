@@ -184,6 +184,11 @@ struct ldmatrix_m8n16_x4_p {
 
 }  // namespace layout
 
+#ifdef __clang__  // a function that the target lacks has no use for its parameters
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#endif
+
 // PTX ISA 6.5, sm_75 or newer
 
 // r, [p]
@@ -1072,6 +1077,10 @@ PTXMMA_FUNCTION ldmatrix_m8n16_x4_shared_cta_s8_s4(uint32_t (&r)[4], shared_sour
 }
 #else
 PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT
+#endif
+
+#ifdef __clang__
+#pragma clang diagnostic pop
 #endif
 
 template <>

@@ -24,6 +24,11 @@ struct movmatrix_m8n8_da_b16 {
 
 }  // namespace layout
 
+#ifdef __clang__  // a function that the target lacks has no use for its parameters
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#endif
+
 // PTX ISA 7.8, sm_75 or newer
 
 // d, a
@@ -37,6 +42,10 @@ PTXMMA_FUNCTION movmatrix_m8n8_b16(uint32_t& d, uint32_t a)
 }
 #else
 PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
+
+#ifdef __clang__
+#pragma clang diagnostic pop
 #endif
 
 template <>

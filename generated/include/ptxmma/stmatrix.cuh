@@ -150,6 +150,11 @@ struct stmatrix_m16n8_x4_trans_r_b8 {
 
 }  // namespace layout
 
+#ifdef __clang__  // a function that the target lacks has no use for its parameters
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#endif
+
 // PTX ISA 7.8, sm_90 or newer
 
 // [p], r
@@ -503,6 +508,10 @@ PTXMMA_FUNCTION stmatrix_m16n8_x4_trans_shared_cta_b8(shared_destination p, cons
 }
 #else
 PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT
+#endif
+
+#ifdef __clang__
+#pragma clang diagnostic pop
 #endif
 
 template <>

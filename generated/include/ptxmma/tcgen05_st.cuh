@@ -124,6 +124,11 @@ struct tcgen05_st_16x32bx2_xN_r_b16 {
 
 }  // namespace layout
 
+#ifdef __clang__  // a function that the target lacks has no use for its parameters
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#endif
+
 // PTX ISA 8.6, sm_100f or sm_101f
 
 // [taddr], r
@@ -1212,6 +1217,10 @@ PTXMMA_FUNCTION tcgen05_st_16x32bx2_x128_b16(uint32_t taddr, const uint32_t (&r)
 }
 #else
 PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#endif
+
+#ifdef __clang__
+#pragma clang diagnostic pop
 #endif
 
 template <int columns>

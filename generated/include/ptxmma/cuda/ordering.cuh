@@ -58,6 +58,11 @@
 
 namespace ptxmma {
 
+#ifdef __clang__  // a function that the target lacks has no use for its parameters
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#endif
+
 // PTX ISA 8.0, sm_90a
 
 template <class Use = void>
@@ -164,6 +169,10 @@ PTXMMA_FUNCTION fence_proxy_async_generic_release_sync_restrict_shared_cta_clust
 }
 #else
 PTXMMA_SM_90_PTX_8_6_ABSENT
+#endif
+
+#ifdef __clang__
+#pragma clang diagnostic pop
 #endif
 
 }  // namespace ptxmma

@@ -12,6 +12,11 @@
 
 namespace ptxmma {
 
+#ifdef __clang__  // a function that the target lacks has no use for its parameters
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#endif
+
 // PTX ISA 7.0, sm_75 or newer
 
 // d, a, b, c
@@ -96,6 +101,10 @@ PTXMMA_FUNCTION mma_m16n8k256_s32_b1_b1_s32_and(int32_t (&d)[4], const uint32_t 
 }
 #else
 PTXMMA_SM_80_PTX_7_1_ABSENT
+#endif
+
+#ifdef __clang__
+#pragma clang diagnostic pop
 #endif
 
 template <>

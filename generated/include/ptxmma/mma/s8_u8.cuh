@@ -12,6 +12,11 @@
 
 namespace ptxmma {
 
+#ifdef __clang__  // a function that the target lacks has no use for its parameters
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#endif
+
 // PTX ISA 6.5, sm_75 or newer
 
 // d, a, b, c
@@ -94,6 +99,10 @@ PTXMMA_FUNCTION mma_m16n8k32_satfinite_s32_s8_u8_s32(int32_t (&d)[4], const uint
 }
 #else
 PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
+#ifdef __clang__
+#pragma clang diagnostic pop
 #endif
 
 template <>

@@ -23,6 +23,11 @@
 
 namespace ptxmma {
 
+#ifdef __clang__  // a function that the target lacks has no use for its parameters
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#endif
+
 // PTX ISA 7.0, sm_80 or newer
 
 // r, [p]
@@ -905,6 +910,10 @@ PTXMMA_FUNCTION wmma_store_d_col_m8n8k4_shared_cta_f64(shared_destination p, con
 }
 #else
 PTXMMA_SM_80_PTX_7_8_ABSENT
+#endif
+
+#ifdef __clang__
+#pragma clang diagnostic pop
 #endif
 
 template <>
