@@ -410,3 +410,13 @@ def test_a_matrix_in_registers_has_no_image() -> None:
     wgmma = ptxmma.instruction(_WGMMA)
     with pytest.raises(Missing, match="reads a from registers: it has no image"):
         trace(wgmma, 9, 3, images={"a": shared_memory.of(wgmma, "a", "32B")})
+
+
+def test_padded_types_are_traced_mn_major() -> None:
+    """16 elements of e2m1 along the rows of A lie in 16 bytes: row 17 is the second of its group, SBO bytes from the first."""
+    types = ("--m", "128", "--n", "64", "--dtype", "f32", "--atype", "e2m1", "--btype", "e4m3", "--row", "17", "--col", "0")
+    opcode = "tcgen05.mma.cta_group::1.kind::f8f6f4"
+    result = CliRunner().invoke(main, ["trace", opcode, *types, "--swizzle", "none", "--major-a", "mn"])
+    assert result.exit_code == 0
+    assert "A[17][0] byte 512 [7:4] B[0][0] byte 0" in " ".join(result.output.split())
+    assert "MN-major, swizzle none, LBO 128, SBO 512" in result.output
