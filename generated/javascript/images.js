@@ -181,7 +181,7 @@ export class MemoryImage {
         boxes += 1;
       }
     }
-    return { swizzle: this.mode.tma, inner: (this.mode.bytes * 8) / Math.max(this.bits, 8), outer: box, boxes };
+    return { swizzle: this.mode.tma, inner: (this.mode.bytes * 8) / Math.max(this.bits, 8), outer: box, boxes, transactionBytes: this.mode.bytes * box * boxes };
   }
 
   /**

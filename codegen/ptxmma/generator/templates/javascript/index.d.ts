@@ -367,6 +367,8 @@ export interface TensorMapBox {
   inner: number;
   outer: number;
   boxes: number;
+  /** That all boxes count on an mbarrier. */
+  transactionBytes: number;
 }
 
 /** One way to access a whole image. */
