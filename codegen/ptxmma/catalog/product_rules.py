@@ -260,6 +260,9 @@ def has_sizes(rules: TensorProducts, facts: Facts, m: int | None, n: int | None,
     """Whether an opcode has a product of these sizes, with any types; None for any size."""
     depths = [row for row in rules.depths if k in (None, row.k)]
     shapes = [row for row in rules.shapes if (m is None or m in row.m) and (n is None or _among(n, row.n))]
+    for limit in _matching(rules.limits, facts):
+        if (limit.m and m not in (None, *limit.m)) or (limit.n and n is not None and not _among(n, limit.n)):
+            return False
     for row in _matching(rules.types, facts) if depths and shapes else ():
         for dtype, atype, btype in itertools.product(row.dtype, row.atype, row.btype):
             known = {**facts, "dtype": dtype, "atype": atype, "btype": btype}
