@@ -181,12 +181,10 @@ def check_limits(rules: TensorProducts, opcode: str, facts: Facts) -> None:
             raise IllegalProductError(opcode, f"{problem} n = {facts['n']}", f"{ranges(row.n)} (PTX ISA {row.source})")
 
 
-def _within_limits(rules: TensorProducts, facts: Facts) -> bool:
-    try:
-        check_limits(rules, "", facts)
-    except IllegalProductError:
-        return False
-    return True
+def _within_limits(rules: TensorProducts, facts: Facts, m: int | None, n: int | None) -> bool:
+    """Whether the limits that these facts meet leave M and N; None for any."""
+    limits = _matching(rules.limits, facts)
+    return all((not row.m or m in (None, *row.m)) and (not row.n or n is None or _among(n, row.n)) for row in limits)
 
 
 def _among(number: int, spans: Sequence[Range]) -> bool:
@@ -248,7 +246,7 @@ def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iter
         for row in _matching(rules.shapes, {**facts, **deep}):
             for m, n in itertools.product(row.m, numbers(row.n)):
                 values = deep | {"m": m, "n": n}
-                if not _within_limits(rules, {**facts, **values}):
+                if not _within_limits(rules, {**facts, **values}, m, n):
                     continue
                 scales = _matching(rules.scales, {**facts, **values})
                 yield from (_choice(values, depth, scale, stype) for scale in scales for stype in scale.stype)
@@ -260,10 +258,8 @@ def has_sizes(rules: TensorProducts, facts: Facts, m: int | None, n: int | None,
     """Whether an opcode has a product of these sizes, with any types; None for any size."""
     depths = [row for row in rules.depths if k in (None, row.k)]
     shapes = [row for row in rules.shapes if (m is None or m in row.m) and (n is None or _among(n, row.n))]
-    for limit in _matching(rules.limits, facts):
-        if (limit.m and m not in (None, *limit.m)) or (limit.n and n is not None and not _among(n, limit.n)):
-            return False
-    for row in _matching(rules.types, facts) if depths and shapes else ():
+    possible = depths and shapes and _within_limits(rules, facts, m, n)
+    for row in _matching(rules.types, facts) if possible else ():
         for dtype, atype, btype in itertools.product(row.dtype, row.atype, row.btype):
             known = {**facts, "dtype": dtype, "atype": atype, "btype": btype}
             if any(_matching(shapes, {**known, "k": depth.k}) for depth in _matching(depths, known)):
