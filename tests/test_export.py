@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 import sqlite3
-import sys
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -90,17 +88,6 @@ def test_json_is_an_object_of_tables(packaged: sqlite3.Connection, tmp_path: Pat
     assert (tmp_path / "all.json").read_text(encoding="utf-8") == text
 
 
-def test_parquet_is_a_file_for_each_table(packaged: sqlite3.Connection, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    _export("--format", "parquet", "--out", str(tmp_path / "tables"))
-    assert {path.stem for path in (tmp_path / "tables").iterdir()} == set(_names(packaged))
-    for table in ("variants", _TABLE, "requirements"):
-        read = parquet.read_table(tmp_path / "tables" / f"{table}.parquet")
-        assert [tuple(row.values()) for row in read.to_pylist()] == _rows(packaged, table)
-    data = _export("--format", "parquet", "--table", _TABLE).stdout_bytes
-    assert parquet.read_table(io.BytesIO(data)).num_rows == len(_rows(packaged, _TABLE))
-
-
 def test_one_table_or_view(packaged: sqlite3.Connection, tmp_path: Path) -> None:
     text = _export("--format", "csv", "--table", "variant_targets").output
     assert len(text.splitlines()) == 1 + len(_rows(packaged, "variant_targets"))
@@ -110,19 +97,11 @@ def test_one_table_or_view(packaged: sqlite3.Connection, tmp_path: Path) -> None
     assert (tmp_path / "one.csv").read_text(encoding="utf-8") == text
 
 
-def test_parquet_without_pyarrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    result = _invoke("--format", "parquet", "--out", str(tmp_path / "tables"))
-    assert result.exit_code == 2
-    assert "this needs pyarrow, which is not installed: pip install 'ptxmma[parquet]'" in result.output
-    assert not (tmp_path / "tables").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((), "Missing option '--format'"),
-        (("--format", "xml"), "'xml' is not one of 'sqlite', 'json', 'csv', 'parquet'"),
+        (("--format", "xml"), "'xml' is not one of 'sqlite', 'json', 'csv'"),
         (("--format", "sqlite"), "needs a place: --format sqlite --out FILE"),
         (("--format", "sqlite", "--table", "variants", "--out", "x"), "a SQLite file has all tables"),
         (("--format", "csv"), "give --out DIRECTORY, --out FILE.zip, or one --table NAME"),

@@ -1,4 +1,4 @@
-"""The whole database for other tools: SQLite, JSON, CSV, Parquet.
+"""The whole database for other tools: SQLite, JSON, CSV.
 
 All formats have the tables of ``ptxmma.sql``, which documents each column.  Its views can be exported by name.
 """
@@ -114,23 +114,8 @@ def _rows(table: Relation) -> str:
     return "[" + ",\n ".join(rows) + "]"
 
 
-def to_parquet(table: Relation) -> bytes:
-    """A table as a Parquet file.
-
-    Raises:
-        ModuleNotFoundError: pyarrow is not installed.
-    """
-    import pyarrow
-    import pyarrow.parquet
-
-    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
-    out = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table([pyarrow.array(column) for column in columns], names=list(table.columns)), out)
-    return out.getvalue()
-
-
-#: Formats by the ending of their files, which is their name too.
-TABLE_FORMATS: dict[str, Callable[[Relation], bytes]] = {"csv": to_csv, "json": to_json, "parquet": to_parquet}
+#: Formats of one table by their name.
+TABLE_FORMATS: dict[str, Callable[[Relation], bytes]] = {"csv": to_csv, "json": to_json}
 
 
 # --- the whole --------------------------------------------------------------------------------------------------------------
@@ -155,14 +140,13 @@ def save_sqlite(connection: sqlite3.Connection, target: Path) -> None:
             raise OSError(0, str(error), str(target)) from None
 
 
-def save_tables(connection: sqlite3.Connection, form: str, target: Path) -> None:
-    """A file for each table in one of :data:`TABLE_FORMATS`, in a directory, or in an archive if ``target`` ends in ``.zip``.
+def save_csv(connection: sqlite3.Connection, target: Path) -> None:
+    """Write each table as a CSV file, in a directory, or in an archive if ``target`` ends in ``.zip``.
 
     Raises:
         OSError: it cannot be written.
-        ModuleNotFoundError: pyarrow is not installed.
     """
-    files = {f"{table.name}.{form}": TABLE_FORMATS[form](table) for table in relations(connection)}
+    files = {f"{table.name}.csv": to_csv(table) for table in relations(connection)}
     if target.suffix == ".zip":
         with _replacing(target) as name, zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED) as archive:
             for file, data in files.items():

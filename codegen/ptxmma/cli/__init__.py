@@ -22,11 +22,7 @@ _EXTRAS = {
     "yaml": "generate",
     "jsonschema": "generate",
     "jinja2": "generate",
-    "pyarrow": "parquet",
 }
-
-if "_PTXMMA_COMPLETE" in os.environ:  # a shell requests completions
-    from ptxmma.cli import completion as completion
 
 #: New objects between two garbage collections: nearly all live as long as the process.
 _OBJECTS = 100_000

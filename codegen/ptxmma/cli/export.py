@@ -10,7 +10,7 @@ from ptxmma.cli import Failure
 from ptxmma.cli.command import Command
 from ptxmma.cli.options import completed, database_option
 
-FORMATS = ("sqlite", "json", "csv", "parquet")
+FORMATS = ("sqlite", "json", "csv")
 
 
 def _tables(context: click.Context) -> list[str]:
@@ -22,7 +22,7 @@ def _tables(context: click.Context) -> list[str]:
 
 @click.command("export", cls=Command)
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="What to make of the database.")
-@click.option("--out", type=click.Path(path_type=Path), help="Where to; all tables as csv or parquet go to a directory or a .zip file.")
+@click.option("--out", type=click.Path(path_type=Path), help="Where to; all tables as csv go to a directory or a .zip file.")
 @click.option(
     "--table", "name", metavar="NAME", shell_complete=completed(_tables), help="Only this table or view; without --out to stdout."
 )
@@ -30,8 +30,7 @@ def _tables(context: click.Context) -> list[str]:
 def command(form: str, out: Path | None, name: str | None, database: str | None) -> None:
     """Export the database to other tools.
 
-    Every format has the same tables.  ptxmma.sql describes them; start with the view variant_targets.  Parquet needs
-    pyarrow: pip install 'ptxmma[parquet]'.
+    Every format has the same tables.  ptxmma.sql describes them; start with the view variant_targets.
 
     \b
     Examples:
@@ -40,10 +39,10 @@ def command(form: str, out: Path | None, name: str | None, database: str | None)
     """  # noqa: D301  # click's mark for lines that stay as they are
     if form == "sqlite" and (name is not None or out is None):
         raise click.UsageError("a SQLite file has all tables and needs a place: --format sqlite --out FILE")
-    if name is None and out is None and form != "json":
-        raise click.UsageError(f"all tables as {form} are many files: give --out DIRECTORY, --out FILE.zip, or one --table NAME")
-    if name is None and out is not None and form in ("csv", "parquet") and out.suffix == f".{form}":
-        raise click.UsageError(f"all tables as {form} are many files: give --out DIRECTORY or --out FILE.zip, not {out}")
+    if form == "csv" and name is None and out is None:
+        raise click.UsageError("all tables as csv are many files: give --out DIRECTORY, --out FILE.zip, or one --table NAME")
+    if form == "csv" and name is None and out is not None and out.suffix == ".csv":
+        raise click.UsageError(f"all tables as csv are many files: give --out DIRECTORY or --out FILE.zip, not {out}")
     from ptxmma.catalog import exports
 
     try:
@@ -56,7 +55,7 @@ def command(form: str, out: Path | None, name: str | None, database: str | None)
             exports.save_sqlite(connection, out)
         elif name is None and form != "json":
             assert out is not None
-            exports.save_tables(connection, form, out)
+            exports.save_csv(connection, out)
         elif name is None:
             _write(exports.all_json(connection), out)
         else:

@@ -1,4 +1,4 @@
-"""Prints answers for people and programs: tables as a grid, CSV, Markdown, AsciiDoc or JSON."""
+"""Prints answers for people and programs: tables as a grid, CSV, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 if TYPE_CHECKING:
     from rich.console import Console
 
-FORMATS = ("grid", "csv", "markdown", "asciidoc", "json")
+FORMATS = ("grid", "csv", "markdown", "json")
 
 #: Wide enough for any table: output that is not a terminal is neither folded nor cut off.
 _ENDLESS = 1 << 16
@@ -49,7 +49,7 @@ def draw(table: Table, form: str) -> None:
     if form == "grid":
         _grid(table)
     else:
-        click.echo({"csv": _csv, "markdown": _markdown, "asciidoc": _asciidoc, "json": _json}[form](table), nl=False)
+        click.echo({"csv": _csv, "markdown": _markdown, "json": _json}[form](table), nl=False)
 
 
 def emit(value: Any) -> None:
@@ -193,11 +193,6 @@ def _markdown(table: Table) -> str:
     widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
     head, *body = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |\n" for row in rows]
     return "".join([head, "|" + "|".join("-" * (width + 2) for width in widths) + "|\n", *body])
-
-
-def _asciidoc(table: Table) -> str:
-    rows = [" ".join("|" + _text(cell).replace("|", "\\|") for cell in row) + "\n" for row in [table.columns, *table.rows]]
-    return "".join(["[options=header]\n|===\n", rows[0], "\n", *rows[1:], "|===\n"])
 
 
 def _json(table: Table) -> str:
