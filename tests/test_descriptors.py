@@ -95,11 +95,14 @@ def test_errors_say_what_is_legal(kind: str, fields: dict[str, Any], message: st
 
 
 def test_targets_have_values_of_their_own() -> None:
-    """K of 96 is that of sm_103a; sm_107a has a second bit of K and another version of sparsity."""
+    """K of 96 belongs to sm_103a and sm_107a; sm_107 has a second bit of K and another version of sparsity."""
     given = {"m": 128, "n": 64}
     assert codec("instruction", kind="mxf4", target="sm_103a").encode(**given, k=96) >> 31 == 1
-    with pytest.raises(ValueError, match=re.escape("k = 96 is not legal with kind::mxf4 on sm_100a; allowed: 64; 96 on sm_103a")):
-        codec("instruction", kind="mxf4", target="B200").encode(**given, k=96)
+    assert codec("instruction", kind="mxf4", target="Rubin").encode(**given, k=96) >> 31 == 1
+    owners = "96 on sm_103a and sm_107a"  # not all of the family of sm_107
+    for target, allowed in {"sm_100a": f"64; {owners}, 128 on sm_107f", "sm_107f": f"64, 128; {owners}"}.items():
+        with pytest.raises(ValueError, match=f"k = 96 is not legal with kind::mxf4 on {target}; allowed: {allowed}$"):
+            codec("instruction", kind="mxf4", target=target).encode(**given, k=96)
     sparse = {target: codec("instruction", kind="mxf4", target=target).encode(**given, sparse=1) for target in ("sm_100a", "sm_107a")}
     assert sparse["sm_107a"] - sparse["sm_100a"] == 1 << 12
     assert codec("instruction", kind="mxf4", target="sm_100a").mistakes(sparse["sm_107a"])

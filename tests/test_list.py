@@ -192,6 +192,7 @@ def _count(*arguments: str) -> int:
         ("H100", "sm_90a"), ("h100 pcie", "sm_90a"), ("NVIDIA H200", "sm_90a"), ("hopper", "sm_90a"), ("90", "sm_90"), ("9.0", "sm_90"),
         ("compute_90a", "sm_90a"), ("SM_90A", "sm_90a"), ("100f", "sm_100f"), ("a100", "sm_80"), ("4090", "sm_89"), ("rtx 5090", "sm_120a"),
         ("GeForce RTX 5090", "sm_120a"), ("b200", "sm_100a"), ("Orin", "sm_87"), ("rtx_2080", "sm_75"), ("thor", "sm_110a"),
+        ("rubin", "sm_107a"), ("vr200", "sm_107a"), ("R200", "sm_107a"), ("Vera Rubin", "sm_107a"),
         # as nvidia-smi prints them
         ("NVIDIA A100-SXM4-80GB", "sm_80"), ("NVIDIA H100 80GB HBM3", "sm_90a"), ("NVIDIA GH200 480GB", "sm_90a"), ("Tesla T4", "sm_75"),
         ("Tesla V100-SXM2-16GB", "sm_70"), ("NVIDIA RTX 6000 Ada Generation", "sm_89"), ("NVIDIA GeForce RTX 4070 Ti SUPER", "sm_89"),

@@ -2268,9 +2268,10 @@ INSERT INTO gpus VALUES
 (8,7,'sm_90a','Hopper','developer.nvidia.com/cuda-gpus'),
 (9,8,'sm_100a','Blackwell','developer.nvidia.com/cuda-gpus'),
 (10,9,'sm_103a','Blackwell','developer.nvidia.com/cuda-gpus'),
-(11,10,'sm_110a','Blackwell','developer.nvidia.com/cuda-gpus, which has the modules T5000 and T4000 of Jetson Thor'),
-(12,11,'sm_120a','Blackwell','developer.nvidia.com/cuda-gpus'),
-(13,12,'sm_121a','Blackwell','developer.nvidia.com/cuda-gpus');
+(11,10,'sm_107a','Rubin','NVIDIA, Inside NVIDIA Rubin GPU Architecture; HazyResearch/ThunderKittens, pull request 208, which has VR200 for sm_107'),
+(12,11,'sm_110a','Blackwell','developer.nvidia.com/cuda-gpus, which has the modules T5000 and T4000 of Jetson Thor'),
+(13,12,'sm_120a','Blackwell','developer.nvidia.com/cuda-gpus'),
+(14,13,'sm_121a','Blackwell','developer.nvidia.com/cuda-gpus');
 
 INSERT INTO gpu_names VALUES
 (1,0,'V100'),
@@ -2335,24 +2336,27 @@ INSERT INTO gpu_names VALUES
 (9,1,'GB200'),
 (10,0,'B300'),
 (10,1,'GB300'),
-(11,0,'Jetson Thor'),
-(11,1,'Jetson T5000'),
-(11,2,'Jetson T4000'),
-(12,0,'RTX PRO 6000 Blackwell'),
-(12,1,'RTX PRO 5000 Blackwell'),
-(12,2,'RTX PRO 4500 Blackwell'),
-(12,3,'RTX PRO 4000 Blackwell'),
-(12,4,'RTX PRO 4000 Blackwell SFF Edition'),
-(12,5,'RTX PRO 2000 Blackwell'),
-(12,6,'GeForce RTX 5090'),
-(12,7,'GeForce RTX 5080'),
-(12,8,'GeForce RTX 5070 Ti'),
-(12,9,'GeForce RTX 5070'),
-(12,10,'GeForce RTX 5060 Ti'),
-(12,11,'GeForce RTX 5060'),
-(12,12,'GeForce RTX 5050'),
-(13,0,'GB10'),
-(13,1,'DGX Spark');
+(11,0,'R200'),
+(11,1,'VR200'),
+(11,2,'Vera Rubin'),
+(12,0,'Jetson Thor'),
+(12,1,'Jetson T5000'),
+(12,2,'Jetson T4000'),
+(13,0,'RTX PRO 6000 Blackwell'),
+(13,1,'RTX PRO 5000 Blackwell'),
+(13,2,'RTX PRO 4500 Blackwell'),
+(13,3,'RTX PRO 4000 Blackwell'),
+(13,4,'RTX PRO 4000 Blackwell SFF Edition'),
+(13,5,'RTX PRO 2000 Blackwell'),
+(13,6,'GeForce RTX 5090'),
+(13,7,'GeForce RTX 5080'),
+(13,8,'GeForce RTX 5070 Ti'),
+(13,9,'GeForce RTX 5070'),
+(13,10,'GeForce RTX 5060 Ti'),
+(13,11,'GeForce RTX 5060'),
+(13,12,'GeForce RTX 5050'),
+(14,0,'GB10'),
+(14,1,'DGX Spark');
 
 INSERT INTO isa_versions VALUES
 ('6.0','9.0','','13 Release Notes',0),
@@ -7197,7 +7201,7 @@ INSERT INTO field_cases VALUES
 (65,55,0,NULL,''),
 (66,56,0,'[{"sparse":[0]}]',''),
 (67,56,1,'[{"sparse":[1]}]',''),
-(68,56,2,'[{"sparse":[0]}]','9.7.16.2.1.1'),
+(68,56,2,'[{"sparse":[0]}]','PTX ISA 9.4, 9.7.18.2.1.1'),
 (69,56,3,'[{"sparse":[1]}]','PTX ISA 9.4, 9.7.18.4.2'),
 (70,56,4,'[{"sparse":[0]}]','PTX ISA 9.4, 9.7.18.4.2.1');
 
@@ -7320,7 +7324,7 @@ INSERT INTO field_case_targets VALUES
 (62,0,'sm_107f'),
 (64,0,'sm_107f'),
 (68,0,'sm_103a'),
-(68,1,'sm_107f'),
+(68,1,'sm_107a'),
 (69,0,'sm_107f'),
 (70,0,'sm_107f');
 

@@ -131,6 +131,7 @@ export const database = {
   {"target":"sm_90a","architecture":"Hopper","names":["H100","H200","GH200"]},
   {"target":"sm_100a","architecture":"Blackwell","names":["B200","GB200"]},
   {"target":"sm_103a","architecture":"Blackwell","names":["B300","GB300"]},
+  {"target":"sm_107a","architecture":"Rubin","names":["R200","VR200","Vera Rubin"]},
   {"target":"sm_110a","architecture":"Blackwell","names":["Jetson Thor","Jetson T5000","Jetson T4000"]},
   {
    "target": "sm_120a",
@@ -3349,7 +3350,7 @@ export const database = {
    [{"ue5m3":2},"kind=kind::mxf4nvf4",["sm_107f"]],
    [{"64":0},"sparse=0"],
    [{"128":0},"sparse=1"],
-   [{"96":1},"sparse=0",["sm_103a","sm_107f"]],
+   [{"96":1},"sparse=0",["sm_103a","sm_107a"]],
    [{"192":1},"sparse=1",["sm_107f"]],
    [{"128":2},"sparse=0",["sm_107f"]]
   ]
