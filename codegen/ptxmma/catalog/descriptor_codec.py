@@ -144,13 +144,13 @@ class Codec:
                 return field
         raise KeyError(name)
 
-    def stored(self, name: str, value: Value) -> int:
-        """What a field that does not depend on others holds for a value.
+    def stored(self, name: str, value: Value, **others: Value) -> int:
+        """The number that a field holds for a value; ``others`` has the values of the fields on which that depends.
 
         Raises:
             TypeError, ValueError: as :meth:`encode`.
         """
-        return self._given(self.field(name), value, self._facts)
+        return self._given(self.field(name), value, self._facts | others)
 
     def reach(self, name: str) -> int:
         """The first number, in the field's unit, that is too large for a field."""

@@ -19,12 +19,13 @@ from ptxmma.catalog.target_names import target_named
 _KIND = "kind::"
 
 
-def codec(describes: str, family: str = "tcgen05", *, kind: str = "", target: str | None = None, database: DatabaseLike = None) -> Codec:
+def codec(describes: str, family: str = "", *, kind: str = "", target: str | None = None, database: DatabaseLike = None) -> Codec:
     """The codec of a descriptor.
 
     Args:
         describes: ``"matrix"`` in shared memory; ``"instruction"``; ``"columns"`` of B that are taken as zeros.
-        family: of instructions, ``"wgmma"`` or ``"tcgen05"``: the same bits mean different things to them.
+        family: of instructions, such as ``"wgmma"``: the same bits mean different things to others.  By default that of the spec's first
+            such descriptor, and of this kind.
         kind: of an instruction descriptor, as PTX has it: ``"f16"`` or ``"kind::f16"``.
         target: the values must be legal for it, by any name: ``"sm_100a"``, ``"B200"``; for any target by default.
         database: where the facts come from; the packaged database by default.
@@ -33,12 +34,15 @@ def codec(describes: str, family: str = "tcgen05", *, kind: str = "", target: st
         ValueError: the family has no such descriptor, an unknown kind or target, or a target without instructions that read it.
     """
     spec = catalog(database).database.spec
-    formats = [each for each in spec.descriptors if each.describes == describes and reads(family, each.family)]
-    if not formats:
-        known = dict.fromkeys(each.describes for each in spec.descriptors if reads(family, each.family))
-        raise ValueError(f"{family} has no descriptor that describes {describes!r}; it has: {', '.join(known) or 'none'}")
-    kinds = [each for format in formats for each in format.kinds]
     spelled = kind if kind.startswith(_KIND) or not kind else _KIND + kind
+    formats = [each for each in spec.descriptors if each.describes == describes and (not family or reads(family, each.family))]
+    if not formats:
+        known = dict.fromkeys(each.describes for each in spec.descriptors if not family or reads(family, each.family))
+        raise ValueError(f"{family or 'the spec'} has no descriptor that describes {describes!r}; it has: {', '.join(known) or 'none'}")
+    if not family:
+        family = next((each.family for each in formats if spelled in (each.kinds or ("",))), formats[0].family)
+        formats = [each for each in formats if each.family == family]
+    kinds = [each for format in formats for each in format.kinds]
     if spelled not in (kinds or [""]):
         known_kinds = ", ".join(each.removeprefix(_KIND) for each in kinds)
         raise ValueError(
@@ -53,7 +57,9 @@ def codec(describes: str, family: str = "tcgen05", *, kind: str = "", target: st
         if named:
             check_target(chosen, spelled, named, database)
         chooses = describes == "instruction"
-        readers = catalog(database).all(lambda entry: chooses and entry.operation == resolution.OPERATION and reads(entry.family, family))
+        readers = catalog(database).all(
+            lambda entry: chooses and entry.operation == resolution.OPERATION and reads(entry.family, chosen.family)
+        )
         memo[key] = Codec(spec, chosen, spelled, named, [each for each in readers if spelled in each.qualifiers.values()])
     made: Codec = memo[key]
     return made

@@ -67,4 +67,4 @@ def misplaced(product: Instruction, fields: Mapping[str, Value]) -> Iterator[str
 def codec_of(instruction: Instruction, target: str | None = None) -> Codec:
     """The codec of the descriptor of a ``tcgen05.mma``, as :func:`codec` has it."""
     kind = next(value for value in instruction.qualifiers.values() if value.startswith("kind::"))
-    return codec("instruction", kind=kind, target=target, database=instruction.database)
+    return codec("instruction", instruction.variant.instruction.family, kind=kind, target=target, database=instruction.database)

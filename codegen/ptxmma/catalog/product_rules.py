@@ -254,6 +254,27 @@ def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iter
                     yield _choice(values, depth, None, "")
 
 
+class Rows(NamedTuple):
+    """The rules that allow some products of an opcode, which differ in M, N and the type of the scale factors alone."""
+
+    row: ProductTypes
+    types: dict[str, str]
+    depth: ProductDepth
+    shape: ProductShape
+    scales: list[ProductScale]
+
+
+def rows(rules: TensorProducts, facts: Facts) -> Iterator[Rows]:
+    """The rules that allow the products of an opcode, for each choice of types."""
+    for row in _matching(rules.types, facts):
+        for chosen in itertools.product(*(getattr(row, name) for name in TYPES)):
+            types = dict(zip(TYPES, chosen, strict=True))
+            for depth in _matching(rules.depths, {**facts, **types}):
+                known = {**facts, **types, "k": depth.k}
+                scales = _matching(rules.scales, known)
+                yield from (Rows(row, types, depth, shape, scales) for shape in _matching(rules.shapes, known))
+
+
 def has_sizes(rules: TensorProducts, facts: Facts, m: int | None, n: int | None, k: int | None) -> bool:
     """Whether an opcode has a product of these sizes, with any types; None for any size."""
     depths = [row for row in rules.depths if k in (None, row.k)]

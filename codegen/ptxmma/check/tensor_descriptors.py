@@ -94,7 +94,7 @@ class TensorDescriptors:
                     product = self._product(instruction, bits.within(32), target)
                     wrong = product.wrong
                 elif each.kind == _MASK:
-                    wrong = self._mask(bits)
+                    wrong = self._mask(instruction.family, bits)
                 else:
                     majorness = str(product.fields.get(f"{each.matrix}_majorness", ""))
                     wrong = self._matrix(product.chosen or instruction, each.matrix, majorness, bits, target)
@@ -133,15 +133,15 @@ class TensorDescriptors:
                 wrong += misplaced(chosen, fields)
         return _Product(tuple(wrong), fields, chosen)
 
-    def _wrong_mask(self, bits: Bits) -> tuple[str, ...]:
+    def _wrong_mask(self, family: str, bits: Bits) -> tuple[str, ...]:
         """What is wrong with the mask of the columns of B, whatever its unknown bits are."""
-        mistakes = codec("columns", database=self._catalog.database).mistakes(bits.value, bits.unknown)
+        mistakes = codec("columns", family, database=self._catalog.database).mistakes(bits.value, bits.unknown)
         return tuple(each.text for each in mistakes)
 
     def _wrong_matrix(self, instruction: Instruction, matrix: str, majorness: str, bits: Bits, target: str) -> tuple[str, ...]:
         """What is wrong with the descriptor of a matrix, whatever its unknown bits are."""
         try:
-            format = codec("matrix", target=target or None, database=self._catalog.database)
+            format = codec("matrix", instruction.family, target=target or None, database=self._catalog.database)
         except ValueError:  # the target has no such instruction
             return ()
         mistakes = format.mistakes(bits.value, bits.unknown)
@@ -151,7 +151,12 @@ class TensorDescriptors:
         if multiplicand is not None and multiplicand.padded:
             return ()  # it is padded, and canonical layouts are not
         doubts = suspicions(
-            bits.value, majorness or None, matrix=multiplicand, unknown=bits.unknown, family="tcgen05", database=self._catalog.database
+            bits.value,
+            majorness or None,
+            matrix=multiplicand,
+            unknown=bits.unknown,
+            family=instruction.family,
+            database=self._catalog.database,
         )
         # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
         return tuple(each.text for each in doubts if each.field != "start_address")

@@ -16,6 +16,7 @@ from ptxmma.generator.spec_rules import (
     address_rules,
     condition_rules,
     descriptor_rules,
+    encoding_rules,
     instruction_rules,
     name_rules,
     peak_rules,
@@ -71,7 +72,13 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _rules(condition_rules.problems, needs="instruction", spoils="types register_layouts sparsity"),
     ),
     (_rules(variant_rules.problems, spoils="instruction", needs="spec types targets isa_versions"),),
-    (_Rules(address_rules.problems), _Rules(reach_rules.problems), _Rules(scaling_rules.problems), _Rules(peak_rules.problems)),
+    (
+        _Rules(address_rules.problems),
+        _Rules(reach_rules.problems),
+        _Rules(scaling_rules.problems),
+        _Rules(peak_rules.problems),
+        _Rules(encoding_rules.problems),
+    ),
 )
 
 

@@ -1,0 +1,178 @@
+"""Encodings: whatever the spec lets a product have, a descriptor of its own family can say."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ptxmma.catalog import product_rules
+from ptxmma.catalog.chosen_product import argument_of
+from ptxmma.catalog.descriptor_bits import Value
+from ptxmma.catalog.descriptor_codec import Codec
+from ptxmma.catalog.descriptor_readers import reads
+from ptxmma.catalog.resolution import OPERATION
+from ptxmma.catalog.shared_formats import swizzle_encoding
+from ptxmma.catalog.variants import Variant, expand
+from ptxmma.generator.problems import Problem, clash
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
+from ptxmma.model import DescriptorFormat, InstructionSet, TensorProducts, operand_names
+
+#: The word of formats for what an operand of a kind describes.
+_DESCRIBES = {"descriptor": "matrix", "shared-descriptor": "matrix", "column-mask": "columns", "instruction-descriptor": "instruction"}
+#: Bits of an address of tensor memory.
+_ADDRESS_BITS = 32
+
+
+class _Allowed(NamedTuple):
+    """The values of a product's argument that a rule allows.
+
+    Attributes:
+        name: the argument: ``"n"``.
+        values: its values.
+        rule: the place of the rule.
+        target: the target that the rule is for; None for any.
+    """
+
+    name: str
+    values: tuple[Value, ...]
+    rule: Place
+    target: str | None = None
+
+
+def problems(context: RuleContext) -> Iterator[Problem]:
+    """Descriptors that are missing, and values of products, swizzles and addresses that have no encoding."""
+    for index, entry in enumerate(context.spec.instructions):
+        yield from _formats(context, index, entry)
+        if entry.operation == OPERATION and context.spec.tensor_products is not None:
+            yield from _products(context, index, entry, context.spec.tensor_products)
+    yield from _swizzles(context)
+    yield from _addresses(context)
+
+
+def _formats(context: RuleContext, index: int, entry: InstructionSet) -> Iterator[Problem]:
+    """Each operand that is a descriptor has a format of the instruction's family."""
+    for name, operand in entry.operand_kinds.items():
+        describes = _DESCRIBES.get(operand.kind)
+        if describes and not _read(context, entry, describes):
+            message = f"{name!r} is a descriptor, but descriptors has no format of the family {entry.family!r} that describes {describes!r}"
+            yield Problem(context.at("instructions", index, "operand_kinds", name), message)
+
+
+def _read(context: RuleContext, entry: InstructionSet, describes: str) -> dict[int, DescriptorFormat]:
+    """The formats that an instruction reads, by their numbers."""
+    formats = enumerate(context.spec.descriptors)
+    return {number: each for number, each in formats if each.describes == describes and reads(entry.family, each.family)}
+
+
+# --- products ---------------------------------------------------------------------------------------------------------------
+
+
+def _products(context: RuleContext, index: int, entry: InstructionSet, rules: TensorProducts) -> Iterator[Problem]:
+    """Every product of an instruction has an instruction descriptor, and its columns fall into the parts of its mask."""
+    formats, seen = _read(context, entry, "instruction"), set[object]()
+    for variant in expand(entry):
+        kind = str(variant.facts.get("kind", ""))
+        number = next((number for number, each in formats.items() if kind in (each.kinds or (kind,))), None)
+        if number is None:
+            here, message = context.at("instructions", index), f"no instruction descriptor of the family {entry.family!r} is for {kind!r}"
+            yield from context.once(here, message) if formats else ()
+            continue
+        masks = _masks(context, entry, variant)
+        for rows in product_rules.rows(rules, variant.facts):
+            known: dict[str, Value] = {**rows.types, "k": rows.depth.k, "sparse": int(entry.sparse)}
+            for allowed in _allowed(rules, rows):
+                key = (number, kind, allowed, *_tested(formats[number], allowed.name, known))
+                if key not in seen:
+                    seen.add(key)
+                    yield from _encoded(context, number, kind, allowed, known)
+            shape: Place = ("tensor_products", "shapes", rules.shapes.index(rows.shape))
+            if masks and (shape, *masks) not in seen:
+                seen.add((shape, *masks))
+                yield from _masked(context, masks, itertools.product(rows.shape.m, product_rules.numbers(rows.shape.n)), shape)
+
+
+def _allowed(rules: TensorProducts, rows: product_rules.Rows) -> Iterator[_Allowed]:
+    """The values that some rules allow, rule by rule."""
+    place: Place = ("tensor_products", "types", rules.types.index(rows.row))
+    yield from (_Allowed(name, (value,), place) for name, value in rows.types.items())
+    place = ("tensor_products", "depths", rules.depths.index(rows.depth))
+    yield from (_Allowed("k", (rows.depth.k,), place, target) for target in rows.depth.targets or (None,))
+    place = ("tensor_products", "shapes", rules.shapes.index(rows.shape))
+    yield _Allowed("m", rows.shape.m, place)
+    yield _Allowed("n", tuple(product_rules.numbers(rows.shape.n)), place)
+    for scale in rows.scales:
+        place = ("tensor_products", "scales", rules.scales.index(scale))
+        yield from (_Allowed("stype", scale.stype, place, target) for target in scale.targets or (None,))
+
+
+def _tested(format: DescriptorFormat, argument: str, known: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
+    """The other values on which the encoding of an argument depends."""
+    cases = (case for field in format.fields if _argument(field.name) == argument for case in field.cases)
+    names = {name for case in cases for when in case.when for name in when}
+    yield from ((name, known[name]) for name in sorted(names & known.keys()))
+
+
+def _encoded(context: RuleContext, number: int, kind: str, allowed: _Allowed, others: Mapping[str, Value]) -> Iterator[Problem]:
+    """The values of a rule have encodings, where a field of the format says them."""
+    codec = Codec(context.spec, context.spec.descriptors[number], kind, allowed.target)
+    for index, field in enumerate(codec.format.fields):
+        for value in allowed.values if _argument(field.name) == allowed.name else ():
+            try:
+                codec.stored(field.name, value, **others)
+            except ValueError as error:
+                here, there = context.at(*allowed.rule), context.at("descriptors", number, "fields", index)
+                problem = clash(f"an instruction descriptor cannot say what this rule allows: {error}", here, there)
+                yield from context.once(problem.position, problem.message)
+
+
+def _argument(field: str) -> str:
+    return argument_of(field) or field
+
+
+def _masks(context: RuleContext, entry: InstructionSet, variant: Variant) -> list[int]:
+    """The numbers of the masks of columns that an opcode takes."""
+    names = {name for text in entry.operands.get(variant.form.operands, ()) for name in operand_names(text)}
+    takes = any(entry.operand_kinds[name].kind == "column-mask" for name in names)
+    read = [each.name for each in _read(context, entry, "columns").values()] if takes else []
+    return [number for number, mask in enumerate(context.spec.column_masks) if mask.descriptor in read]
+
+
+def _masked(context: RuleContext, masks: Iterable[int], sizes: Iterable[tuple[int, int]], shape: Place) -> Iterator[Problem]:
+    """The columns of products with a mask fall into the parts of the mask."""
+    for number, (m, n) in itertools.product(masks, sizes):
+        parts = context.spec.column_masks[number].parts
+        if n % parts.get(str(m), n + 1):
+            why = f"N = {n} is no multiple of {parts[str(m)]}" if str(m) in parts else f"it has parts for M of {listed(parts)}, not of {m}"
+            here, there = context.at(*shape), context.at("column_masks", number, "parts")
+            problem = clash(f"a mask of columns cannot say what this rule allows: {why}", here, there)
+            yield from context.once(problem.position, problem.message)
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------------
+
+
+def _swizzles(context: RuleContext) -> Iterator[Problem]:
+    """The matrix descriptors of a family have every swizzle mode with which it reads a matrix."""
+    memory, formats = context.spec.shared_memory, list(enumerate(context.spec.descriptors))
+    for name in ("majorness", "padded") if memory is not None else ():
+        for index, entry in enumerate(getattr(memory, name)):
+            for number in [number for number, each in formats if each.describes == "matrix" and reads(entry.family, each.family)][:1]:
+                encoded = swizzle_encoding(context.spec, entry.family)
+                here, there = context.at("shared_memory", name, index, "swizzles"), context.at("descriptors", number, "fields")
+                for swizzle in (swizzle for swizzle in entry.swizzles if swizzle not in encoded):
+                    text = f"matrix descriptors of {entry.family!r} cannot say swizzle {swizzle!r}; they have {listed(encoded)}"
+                    yield clash(text, here, there)
+
+
+def _addresses(context: RuleContext) -> Iterator[Problem]:
+    """Every lane and every column of tensor memory has a place in an address."""
+    memory = context.spec.tensor_memory
+    if memory is None:
+        return
+    counts = {"lane": memory.lanes, "column": max(row.columns for row in memory.columns)}
+    for name, low in memory.address.items():
+        width = min([other for other in memory.address.values() if other > low], default=_ADDRESS_BITS) - low
+        if 1 << width < counts.get(name, 0):
+            text = f"addresses have {width} bits for the {name}, which reach {1 << width} of them; there are {counts[name]}"
+            yield Problem(context.at("tensor_memory", "address", name), text)
