@@ -366,6 +366,21 @@ def test_a_terminal_too_narrow_for_a_table_gets_paragraphs(columns: int) -> None
     assert joined == " ".join(f"ptx: {row['ptx']}; targets: {row['targets']}" for row in rows)
 
 
+def test_slow_commands_say_what_they_do_on_a_terminal_only(tmp_path: Path) -> None:
+    spec, out = str(Path(__file__).parent / "toy"), str(tmp_path / "out")
+    generate, validate = ["generate", "--spec", spec, "--out", out, "--only", "cmake"], ["validate", "--spec", spec]
+    assert _terminal(generate, 200).splitlines() == [
+        f"reading {spec} ...",
+        "making the outputs ...",
+        f"writing 5 files to {out} ...",
+        "5 files changed",
+    ]
+    assert _terminal([*generate, "--check"], 200).splitlines() == [f"reading {spec} ...", "making the outputs ..."]
+    assert _terminal(validate, 200).splitlines()[0] == f"reading {spec} ..."
+    for arguments in (generate, validate):
+        assert "..." not in CliRunner().invoke(main, arguments).stderr
+
+
 def test_colour_and_no_colour() -> None:
     plain = _terminal(["show", _SPARSE], 400, NO_COLOR="1")
     coloured = _terminal(["show", _SPARSE], 400)
@@ -607,7 +622,7 @@ def test_some_options_may_be_repeated() -> None:
 
 def test_no_option_is_left_without_completion() -> None:
     """Numbers, flags, files and texts of the user's own have none."""
-    free = {"pattern", "old", "new", "descriptor"}
+    free = {"pattern", "old", "new", "descriptor", "modules"}
     for command in _commands():
         assert command
         for parameter in command.params:

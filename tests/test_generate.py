@@ -18,7 +18,7 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.cli import main
 from ptxmma.generator.emit import EMITTERS, Output, c_text
 from ptxmma.generator.spec_rules.name_rules import RESERVED
-from ptxmma.generator.write import ClashError, WriteError, compare, write
+from ptxmma.generator.write import ClashError, WriteError, compare, locked, write
 
 _TOY = Path(__file__).parent / "toy"
 
@@ -200,6 +200,54 @@ def test_what_fails_half_way_is_taken_back(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(WriteError, match=r"cannot be written: No space left on device; nothing was changed$"):
         write(changes, tmp_path)
     assert _tree(tmp_path) == before
+
+
+def _started(*arguments: str | Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ptxmma", "generate", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is locked there")
+def test_a_second_run_waits_and_reads_the_spec_then(toy_out: Path, tmp_path: Path) -> None:
+    """The run that ends last has read the spec last: no run undoes the files of a newer spec."""
+    out, spec = shutil.copytree(toy_out, tmp_path / "out"), shutil.copytree(_TOY, tmp_path / "toy")
+    with _started("--spec", spec, "--out", out) as second:
+        assert second.stderr
+        with locked(out, lambda: None):
+            assert second.stderr.readline() == f"another ptxmma generate works on {out}; waiting until it ends\n"
+            toy = spec / "instructions/toy.yaml"
+            toy.write_text(toy.read_text(encoding="utf-8").replace("A toy", "A new toy"), encoding="utf-8")
+            assert second.poll() is None
+    assert second.returncode == 0
+    assert "A new toy" in (out / "generated/database/ptxmma.json").read_text(encoding="utf-8")
+
+
+def test_two_runs_at_once(tmp_path: Path) -> None:
+    runs = [_started("--spec", _TOY, "--out", tmp_path / "out") for _ in range(2)]
+    said = [run.communicate() for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], said
+    assert _run("generate", "--spec", _TOY, "--out", tmp_path / "out", "--check").exit_code == 0
+
+
+def test_a_directory_that_was_locked_only_is_not_left(tmp_path: Path) -> None:
+    with locked(tmp_path / "a/b", pytest.fail):
+        assert (tmp_path / "a/b").is_dir()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with (
+        pytest.raises(WriteError, match=r"file/out: cannot be written: Not a directory; nothing was changed$"),
+        locked(tmp_path / "file/out", pytest.fail),
+    ):
+        pass
+
+
+def test_a_large_file_is_refused_by_its_size(tmp_path: Path) -> None:
+    spec = Path(shutil.copytree(_TOY, tmp_path / "toy"))
+    with (spec / "layouts.yaml").open("ab") as file:
+        file.truncate(100 << 20)
+    result = _run("validate", "--spec", spec)
+    assert result.exit_code == 1
+    assert f"{spec}/layouts.yaml:1:1: 100.0 MB; a file of a spec has at most 10 MB: split it by family" in result.stderr
 
 
 def test_a_database_that_cannot_be_refreshed(toy_out: Path, tmp_path: Path) -> None:

@@ -35,12 +35,19 @@ def read(spec: Path, overlay: Path | None) -> Catalog:
     from ptxmma.generator import pipeline
     from ptxmma.generator.problems import SpecError
 
+    progress(f"reading {spec}")
     try:
         return pipeline.read(spec, overlay)
     except SpecError as error:
         click.echo(error, err=True)
         click.echo(f"{len(error.problems)} problem{'s' if len(error.problems) > 1 else ''} in the spec", err=True)
         sys.exit(1)
+
+
+def progress(doing: str) -> None:
+    """Say what a slow verb is doing, on a terminal only."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        click.echo(f"{doing} ...", err=True)
 
 
 def instruction_argument(command: click.decorators.FC) -> click.decorators.FC:

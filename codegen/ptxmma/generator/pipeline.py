@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
-from ptxmma.generator.emit import EMITTERS, emit
+from ptxmma.generator.emit import EMITTERS, Emitter, emit
 from ptxmma.generator.load import examine
+from ptxmma.generator.other_emitters import check_apart
 from ptxmma.generator.problems import SpecError
 from ptxmma.generator.proven import attach
 from ptxmma.generator.spec_rules import check
@@ -40,14 +42,28 @@ def read(spec: Path, overlay: Path | None = None) -> Catalog:
     return catalog
 
 
-def changes(catalog: Catalog, out: Path, only: Sequence[str] = ()) -> list[Change]:
-    """The changes below ``out`` that make it match the outputs of the spec."""
+def changes(catalog: Catalog, out: Path, only: Sequence[str] = (), others: Mapping[str, Emitter] = MappingProxyType({})) -> list[Change]:
+    """Return the changes below ``out`` that make it match the outputs of the spec.
+
+    Args:
+        catalog: the database of the spec.
+        out: the output directory.
+        only: the names of our outputs to make.
+        others: the emitters of other packages to run.  Without these and without names, every output is made that is not on request.
+
+    Raises:
+        EmitterError: an emitter fails.
+    """
+    ours = {folder for emitter in EMITTERS.values() for folder in emitter.folders}
+    check_apart(others, {_GENERATED, *ours})
     at_home = (out / "spec" / "schema").resolve() == paths.SCHEMAS.resolve()
     usual = [name for name, emitter in EMITTERS.items() if not emitter.on_request and (at_home or not emitter.of_the_generator)]
-    names = list(only) or usual
-    folders = {folder for name in names for folder in EMITTERS[name].folders}
+    names = [*only] if only or others else usual
+    chosen = {name: EMITTERS[name] for name in names} | dict(others)
+    folders = {folder for emitter in chosen.values() for folder in emitter.folders}
     # A folder that two outputs share is swept only when both are made.
-    folders -= {folder for name, emitter in EMITTERS.items() if name not in names for folder in emitter.folders}
-    if not only:  # with the files of an output that is listed no more
+    folders -= {folder for name, emitter in EMITTERS.items() if name not in chosen for folder in emitter.folders}
+    if names is usual:  # with the files of an output that is listed no more
         folders = {_GENERATED, *(folder for folder in folders if not folder.startswith(f"{_GENERATED}/"))}
-    return compare(emit(catalog, names), out, sorted(folders))
+    outputs = (output for name, emitter in chosen.items() for output in emit(catalog, name, emitter))
+    return compare(outputs, out, sorted(folders))

@@ -9,8 +9,9 @@ import contextlib
 import difflib
 import os
 import stat
+import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,6 +88,50 @@ def compare(outputs: Iterable[Output], root: Path, owned: Iterable[str]) -> list
         if name not in expected:
             changes.append(Change(name, "orphaned", _text(path.read_bytes()), ""))
     return changes
+
+
+@contextlib.contextmanager
+def locked(root: Path, waits: Callable[[], None]) -> Iterator[None]:
+    """Hold a directory that is written to, and make it if it is missing; ``waits`` is called if another process holds it.
+
+    The lock ends with the process.  On Windows, and where the file system has no locks, nothing is held.
+
+    Raises:
+        WriteError: a directory that cannot be made.
+    """
+    missing = list(_missing(root))
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(f"{root}: cannot be written: {error.strerror}; nothing was changed") from None
+    try:
+        if sys.platform == "win32":
+            yield
+        else:
+            with _flock(root, waits):
+                yield
+    finally:
+        with contextlib.suppress(OSError):
+            for folder in missing:
+                folder.rmdir()  # only if nothing was written
+
+
+if sys.platform != "win32":
+    import fcntl
+
+    @contextlib.contextmanager
+    def _flock(folder: Path, waits: Callable[[], None]) -> Iterator[None]:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    waits()
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
 
 
 def _read(path: Path) -> str | None:

@@ -24,6 +24,8 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: Longer integers mean nothing in a spec, and Python refuses to convert the longest.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _DEEPEST = 40
+#: Megabytes of a file, far more than the largest of ours has.
+_LARGEST = 10
 
 
 class Document:
@@ -59,6 +61,10 @@ def read(path: Path, added: bool, problems: list[Problem]) -> list[Document]:
         return []
     if not path.is_file():
         problems.append(Problem(Position(shown), "not a regular file"))
+        return []
+    if (size := path.stat().st_size) > _LARGEST << 20:
+        message = f"{size / (1 << 20):.1f} MB; a file of a spec has at most {_LARGEST} MB: split it by family"
+        problems.append(Problem(Position(shown), message))
         return []
     try:
         text = path.read_text(encoding="utf-8")

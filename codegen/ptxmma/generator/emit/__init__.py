@@ -1,13 +1,16 @@
 """Stage 5, emit: the database -> (path, text) pairs.
 
 One module per output; each has ``emit(catalog)``, touches no disk, holds no facts and takes no decisions about instructions.
-A new output is one module here, its templates, and one line in :data:`EMITTERS`.
+A new output is one module here, its templates, and one line in :data:`EMITTERS`; or a module of another package, see
+:mod:`ptxmma.generator.other_emitters`.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
+import reprlib
+import traceback
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog
@@ -17,8 +20,8 @@ class Emitter(NamedTuple):
     """An output as :data:`EMITTERS` lists it.
 
     Attributes:
-        folders: what belongs to it below the output directory: a generated file there that it does not emit is stale.
-        module: the module with its ``emit``; that of this package with the name of the output where it is empty.
+        folders: its folders below the output directory: all its files are there, and a generated file there that it does not emit is stale.
+        module: the module with its ``emit``; empty for the module of this package that has the name of the output.
         of_the_generator: whether it is the same for every spec: made only in the checkout that the generator runs from, or where asked
             for by name.
         on_request: whether it is made only where asked for by name: the site makes its reference whenever it is built.
@@ -43,7 +46,7 @@ EMITTERS: dict[str, Emitter] = {
     "tensor_moves": Emitter(("generated/include/ptxmma",)),
     "python_layouts": Emitter(("generated/python/ptxmma_layouts",)),
     "javascript": Emitter(("generated/javascript",)),
-    "cmake": Emitter(("generated/cmake", "generated/pkgconfig")),
+    "cmake": Emitter(("generated/cmake", "generated/pkgconfig", "generated/share")),
     "docs": Emitter(("docs/reference",), on_request=True),
     "readme": Emitter(),
     "schemas": Emitter(("spec/schema",), of_the_generator=True),
@@ -61,7 +64,46 @@ class Output(NamedTuple):
     section: str = ""
 
 
-def emit(catalog: Catalog, only: Iterable[str] = ()) -> Iterator[Output]:
-    """Every file that the named outputs consist of; without names, of all that are not on request."""
-    for name in only or [name for name, emitter in EMITTERS.items() if not emitter.on_request]:
-        yield from importlib.import_module(EMITTERS[name].module or f"{__name__}.{name}").emit(catalog)
+class EmitterError(Exception):
+    """An emitter that cannot be loaded, that fails, or that yields no legal output; the message names it."""
+
+
+def emit(catalog: Catalog, name: str, emitter: Emitter) -> list[Output]:
+    """Return the files of one output.
+
+    Raises:
+        EmitterError: the emitter fails, or yields something else than outputs in its folders.
+    """
+    module = importlib.import_module(emitter.module or f"{__name__}.{name}")
+    made: dict[str, Output] = {}
+    try:
+        for output in module.emit(catalog):
+            if wrong := _wrong(output, emitter.folders, made):
+                raise EmitterError(f"the emitter {name} {wrong}")
+            made[output.path] = output
+    except EmitterError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise EmitterError(f"the emitter {name} failed:\n{trace(error)}") from error
+    return [*made.values()]
+
+
+def trace(error: BaseException) -> str:
+    """The traceback of an error, from the code that the caller called or imported."""
+    calls = error.__traceback__ and error.__traceback__.tb_next
+    while calls and calls.tb_next and "importlib" in calls.tb_frame.f_code.co_filename:
+        calls = calls.tb_next
+    return "".join(traceback.format_exception(type(error), error, calls)).rstrip()
+
+
+def _wrong(output: object, folders: tuple[str, ...], made: dict[str, Output]) -> str:
+    """The reason why something is no legal output of an emitter with these folders; empty if it is one."""
+    if not isinstance(output, Output) or not all(isinstance(part, str) for part in output):
+        return f"yields {reprlib.repr(output)}; it must yield ptxmma.generator.emit.Output(path, text) of two strings"
+    if output.path in made:
+        return f"yields {output.path} twice; each path names one file"
+    path = PurePosixPath(output.path)
+    inside = any(PurePosixPath(folder) in path.parents for folder in folders)
+    if not output.section and (not inside or ".." in path.parts or str(path) != output.path or "\0" in output.path):
+        return f"yields {output.path!r}; its paths are plain, with forward slashes, and below its folders: {', '.join(folders)}"
+    return ""
