@@ -123,6 +123,25 @@ for _book, (_pages, _slots, _words) in _BOOKS.items():
     LAYOUTS[f"stash.{_book}.q32"] = f"stash_{_book}_in", f"stash_{_book}_to"
 
 
+def _woven(shape: str, m: int, n: int, k: int) -> dict[str, str]:
+    """Name the layouts of a product by operand: both warps hold a part of each matrix, and thread 32 is the first of the second warp."""
+    held = {
+        "warp": ({"row": m, "col": k}, lambda lane, i: (lane % 32 % m, 64 // m * i + 32 // m * (lane // 32) + lane % 32 // m)),
+        "weft": ({"row": k, "col": n}, lambda lane, i: (k // 2 * (lane // 32) + 32 // n * i + lane % 32 // n, lane % n)),
+        "sumsstart": ({"row": m, "col": n}, lambda lane, i: (m // 2 * (lane // 32) + 32 // n * i + lane % 32 // n, lane % n)),
+    }
+    names = {}
+    for operand, (axes, at) in held.items():
+        names[operand] = f"weave_{shape}_{operand}_b{32 if operand == 'sumsstart' else 8}"
+        HELD[names[operand]] = Held(axes, 64, axes["row"] * axes["col"] // 64, at)
+    return {operand: names.get(operand, names["sumsstart"]) for operand in ("sums", "warp", "weft", "start")}
+
+
+#: The layouts of instructions that two warps execute, by operand.
+WOVEN = {f"weave.{shape}.i32.i8": _woven(shape, *sizes) for shape, sizes in {"m16n8k32": (16, 8, 32), "m8n16k32": (8, 16, 32)}.items()}
+SPELLINGS = [*LAYOUTS, *WOVEN]
+
+
 def test_the_places_of_this_file_are_one_to_one() -> None:
     for layout in HELD.values():
         places = [place for *_, place in layout.places()]
@@ -183,6 +202,14 @@ def test_the_sql_database_has_every_layout_operand_and_size(database: Path) -> N
         out, gives = ("out", "from") if spelling.startswith("scoop") else ("in", "to")
         wanted = [(out, "fragment", HELD[fragment].elements, fragment), (gives, "address", 0, address)]
         assert operands == (wanted if out == "out" else wanted[::-1])
+    for spelling, names in WOVEN.items():
+        operands = sql.execute(
+            "SELECT operand.name, elements, layout FROM variant_operands AS operand JOIN variants USING (identifier) "
+            "WHERE canonical = ? AND layout IS NOT NULL ORDER BY position",
+            (spelling,),
+        ).fetchall()
+        assert operands == [(operand, HELD[name].elements, name) for operand, name in names.items()]
+    assert ("warppair", 64) in sql.execute("SELECT name, value FROM spec_scopes").fetchall()
     sizes = dict(
         sql.execute(
             "SELECT name, value FROM variant_extents JOIN variants ON variants.id = variant WHERE canonical = 'scoop.r16c8.x2.trans.q16'"
@@ -191,7 +218,7 @@ def test_the_sql_database_has_every_layout_operand_and_size(database: Path) -> N
     assert sizes == {"rows": 16, "cols": 8, "slabs": 2}
     targets = sql.execute("SELECT target, ptx FROM variant_targets WHERE canonical = 'scoop.r16c8.x2.trans.q16'").fetchall()
     assert targets == [("sm_90", "7.8")]
-    assert sql.execute("SELECT count(*) FROM variants").fetchone() == (len(LAYOUTS),)
+    assert sql.execute("SELECT count(*) FROM variants").fetchone() == (len(SPELLINGS),)
 
 
 # --- C and C++ --------------------------------------------------------------------------------------------------------------
@@ -226,7 +253,7 @@ def test_the_c_macros_give_every_size(out: Path, cc: str) -> None:
 
 
 def test_the_list_of_variants_can_be_included(out: Path, cc: str) -> None:
-    lists = "".join(f'#include "ptxmma/variants/{name}.def"\n' for name in ("scoop", "stash"))
+    lists = "".join(f'#include "ptxmma/variants/{name}.def"\n' for name in ("scoop", "stash", "weave"))
     source = f"#define PTXMMA_VARIANT(identifier, spelling, ...) spelling\n{lists}"
     command = [cc, "-E", "-P", "-I", str(out / "generated/include"), "-xc", "-"]
     said = subprocess.run(command, input=source, text=True, check=True, capture_output=True).stdout
@@ -239,6 +266,7 @@ def _in_order() -> Iterator[str]:
         for trans, slabs in itertools.product(("", ".trans"), _SLABS[tile]):
             yield f"scoop.{tile}.x{slabs}{trans}.{element}"
     yield from (f"stash.{book}.q32" for book in _BOOKS)
+    yield from WOVEN
 
 
 def test_the_typed_front_knows_registers_and_places_on_the_host(out: Path, cxx: str, tmp_path: Path) -> None:
@@ -246,6 +274,8 @@ def test_the_typed_front_knows_registers_and_places_on_the_host(out: Path, cxx: 
     source = f"""#include <ptxmma/ptxmma.cuh>
 using load = ptxmma::scoop<ptxmma::shape<16, 8>, ptxmma::q16, ptxmma::x2, ptxmma::trans>;
 using store = ptxmma::stash<ptxmma::shape<8, 16, 4>, ptxmma::q32>;
+using product = ptxmma::weave<ptxmma::shape<16, 8, 32>, ptxmma::i32, ptxmma::i8>;
+static_assert(product::m == 16 && product::warp::registers == 2 && product::weft::registers == 1, "");
 static_assert(load::out::registers == 4 && load::out::elements == {load.elements}, "");
 static_assert(store::in::registers == 4 && store::in::elements == {store.elements}, "");
 int main() {{
@@ -254,6 +284,8 @@ int main() {{
       if (load::out::col(lane, i) != lane % 8 || load::out::slab(lane, i) != i / 4) return 1;
   for (unsigned lane = 0; lane < 128; lane++)
     if (store::in::page(lane, 0) != lane % 8 || store::in::slot(lane, 3) != lane / 8) return 2;
+  for (unsigned lane = 0; lane < 64; lane++)
+    if (product::sums::row(lane, 1) != lane / 32 * 8 + 4 + lane % 32 / 8 || product::sums::col(lane, 1) != lane % 8) return 4;
   return store::to::lane(5) == 5 ? 0 : 3;
 }}
 """
@@ -274,6 +306,13 @@ _ASSEMBLED = {"scoop": r"\{(%r\d+(?:, %r\d+)*)\}, \[%rd\d+\];", "stash": r"\[%rd
 def test_the_cuda_wrappers_write_the_instruction(nvcc: str, odd: Catalog, out: Path, tmp_path: Path) -> None:
     kernels = Kernels("ptxmma/ptxmma.cuh")
     for instruction in odd.all():
+        if instruction.family == "weave":
+            sizes = [
+                HELD[name].elements * instruction.operand(operand).bits // 32 for operand, name in WOVEN[instruction.canonical].items()
+            ]
+            registers = " ".join(f"unsigned {name}[{size}] = {{}};" for name, size in zip("dabc", sizes, strict=True))
+            kernels.add(f"{registers} ptxmma::{instruction.identifier}<2>(d, a, b, c);", instruction.canonical)
+            continue
         registers = f"unsigned registers[{_registers(instruction.canonical)}] = {{}}; void* address = nullptr;"
         given = "registers, address" if instruction.family == "scoop" else "address, registers"
         kernels.add(f"{registers} ptxmma::{instruction.identifier}({given});", instruction.canonical)
@@ -282,6 +321,10 @@ def test_the_cuda_wrappers_write_the_instruction(nvcc: str, odd: Catalog, out: P
     assert "source.cu" not in done.stderr
     ptx = (tmp_path / "source.ptx").read_text(encoding="utf-8")
     counts = {}
+    for spelling, names in WOVEN.items():
+        lists = [", ".join([r"%r\d+"] * (HELD[name].elements * (32 if "sums" in name else 8) // 32)) for name in names.values()]
+        listed = r",\s*".join(rf"\{{{each}\}}" for each in lists)
+        assert len(re.findall(rf"^\s*{re.escape(spelling)} {listed}, 2;$", ptx, re.MULTILINE)) == 1
     for spelling in LAYOUTS:
         (text,) = re.findall(rf"^\s*{re.escape(spelling)} {_ASSEMBLED[spelling.split('.')[0]]}$", ptx, re.MULTILINE)
         counts[spelling] = len(text.split(","))
@@ -298,7 +341,7 @@ def _registers(spelling: str) -> int:
 
 def test_the_python_functions_give_every_place(out: Path) -> None:
     functions: dict[str, Callable[..., Any]] = {}
-    for family in ("scoop", "stash"):
+    for family in ("scoop", "stash", "weave"):
         spec = importlib.util.spec_from_file_location(family, out / f"generated/python/ptxmma_layouts/{family}.py")
         assert spec is not None
         assert spec.loader is not None
@@ -340,6 +383,20 @@ def test_the_library_gives_every_place(spelling: str, database: Path) -> None:
         assert address.coords(lane) == lanes.get(lane)
     assert address.row_bytes == {"r4c64": 64, "r16c8": 16, "p8s16w4": 256, "p2s64w2": 512}[spelling.split(".")[1]]
     assert address.alignment == {"r4c64": 64, "r16c8": 16, "p8s16w4": 16, "p2s64w2": 16}[spelling.split(".")[1]]
+
+
+@pytest.mark.parametrize("spelling", WOVEN)
+def test_the_library_gives_every_place_of_two_warps(spelling: str, database: Path) -> None:
+    instruction = ptxmma.instruction(spelling, database=database)
+    for operand, name in WOVEN[spelling].items():
+        fragment, layout = instruction.operand(operand), HELD[name]
+        assert (fragment.sizes, fragment.elements) == (layout.axes, layout.elements)
+        for lane, i, place in layout.places():
+            assert fragment.coords(lane, i) == place
+            assert fragment.locate(*place) == (lane, i)
+        values = _numbered(layout, fragment.bits).astype(f"i{fragment.bits // 8}")
+        assert np.array_equal(fragment.pack(values), _in_registers(layout, values))
+        assert np.array_equal(fragment.unpack(fragment.pack(values)), values)
 
 
 @pytest.mark.parametrize("spelling", LAYOUTS)
@@ -410,6 +467,25 @@ def test_a_store_scatters_the_pages_that_the_threads_name(spelling: str, databas
         ptxmma.emulate(instruction, addresses, _in_registers(layout, values), image[:-16])
 
 
+@pytest.mark.parametrize("spelling", WOVEN)
+def test_a_product_is_summed_over_both_warps(spelling: str, database: Path) -> None:
+    held = {operand: HELD[name] for operand, name in WOVEN[spelling].items()}
+    numbers = np.random.default_rng(3)
+
+    def matrix(operand: str, dtype: str) -> Array:
+        return numbers.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, list(held[operand].axes.values()), dtype)
+
+    a, b, c = matrix("warp", "int8"), matrix("weft", "int8"), matrix("start", "int32")
+    instruction = ptxmma.instruction(spelling, database=database)
+    given = {name: _in_registers(held[name], values) for name, values in (("warp", a), ("weft", b), ("start", c))}
+    expected = (a.astype(np.int64) @ b.astype(np.int64) + c).astype(np.int32)
+    done = ptxmma.emulate(instruction, **given)
+    assert np.array_equal(done.matrix, expected)
+    assert np.array_equal(done.d.view(np.uint32), _in_registers(held["sums"], expected))
+    with pytest.raises(ValueError, match="64"):
+        ptxmma.emulate(instruction, **given | {"warp": given["warp"][:32]})
+
+
 # --- the reference ----------------------------------------------------------------------------------------------------------
 
 
@@ -421,16 +497,21 @@ def _written(out: Path, family: str) -> str:
 
 def test_the_pages_say_what_there_is(out: Path) -> None:
     assert {path.stem for path in (out / "docs/reference").glob("s*/*.rst")} == {"r4c64-q8", "r16c8-q16", "p8s16w4-q32", "p2s64w2-q32"}
+    assert {path.stem for path in (out / "docs/reference/weave").iterdir()} == {"m16n8k32-i8", "m8n16k32-i8"}
     scoop, stash = (_written(out, family) for family in ("scoop", "stash"))
     assert "   scoop.tile.count{.trans}.type\n       out, [from];\n" in scoop
     assert "   scoop.r4c64.{x2|x8}.q8\n   scoop.r4c64.{x2|x8}.trans.q8\n       out, [from];\n" in scoop
     assert "   stash.book.type\n       [to], in;\n" in stash
     assert "The slabs need not lie one after another." in scoop
     assert "All 128 threads of a warpgroup execute it together. There are 2 variants" in stash
+    weave = _written(out, "weave")
+    assert "All 64 threads of a warppair execute it together. There are 2 variants" in weave
+    assert "*warp* the warp's place in the warppair. In the code, ``lane`` runs over\nall threads of the warppair." in weave
+    assert "All threads have the same tension. (over the warppair" in weave
 
 
 def test_the_pages_show_every_layout_as_code_and_as_a_picture(out: Path) -> None:
-    pages = "".join(_written(out, name) for name in ("scoop", "stash"))
+    pages = "".join(_written(out, name) for name in ("scoop", "stash", "weave"))
     sections = re.split(r"In generated code: ", pages)[1:]
     shown = {re.match("``(.*?)``", section)[1]: section for section in sections}  # type: ignore[index]
     assert shown.keys() == HELD.keys() | GIVEN.keys()
@@ -483,7 +564,7 @@ def _asked(*arguments: str | Path) -> Any:
 
 def test_list_has_every_instruction(database: Path) -> None:
     assert {line["instruction"]: line["shape"] for line in _asked("list", "--database", database)} == {
-        spelling: spelling.split(".")[1] for spelling in LAYOUTS
+        spelling: spelling.split(".")[1] for spelling in SPELLINGS
     }
     assert [line["instruction"] for line in _asked("list", "--database", database, "--shape", "p2s64w2")] == ["stash.p2s64w2.q32"]
     assert len(_asked("list", "--database", database, "--target", "sm_80")) == 4
@@ -494,6 +575,7 @@ def test_show_describes_operands_and_layouts(database: Path) -> None:
     assert "  scoop.r4c64.x8.trans.q8 out, [from]\n" in lines
     assert "  out: scoop_r4c64_x8_trans_out\n" in lines
     assert "  from: scoop_r4c64_x8_from\n    lane = (row << 3) | slab\n" in lines
+    assert "  warp: weave_m16n8k32_warp_b8\n" in _run("show", "weave.m16n8k32.i32.i8", "--database", database).output
     wrong = _run("show", "scoop.r4c64.x1.q8", "--database", database)
     assert wrong.exit_code == 2
     assert "scoop.r4c64.x2.q8" in wrong.output
@@ -513,6 +595,14 @@ def test_layout_gives_every_place(spelling: str, database: Path) -> None:
     assert {tuple(one[axis] for axis in given.axes): one["lane"] for one in table["elements"]} == {
         place: lane for lane, place in given.places()
     }
+
+
+@pytest.mark.parametrize("spelling", WOVEN)
+def test_layout_gives_every_place_of_two_warps(spelling: str, database: Path) -> None:
+    for operand, name in WOVEN[spelling].items():
+        table = _asked("layout", spelling, "--operand", operand, "--database", database)
+        places = {((one["row"], one["col"]), one["lane"], one["element"]) for one in table["elements"]}
+        assert places == {(place, lane, i) for lane, i, place in HELD[name].places()}
 
 
 def test_layout_answers_about_one_place_and_one_thread(database: Path) -> None:
@@ -546,18 +636,28 @@ def test_trace_follows_an_element(database: Path) -> None:
     source, target = moves("stash.p8s16w4.q32", "--page", "6", "--slot", "9", "--word", "3")
     assert (source["lane"], source["register"]) == (78, 3)
     assert target == {"address": "to", "lane": 6, "byte": 4 * (9 * 4 + 3), "bits": "31:0"}
+    trace = _asked("trace", "weave.m16n8k32.i32.i8", "--row", "3", "--col", "2", "--database", database)
+    layouts = {operand: HELD[name] for operand, name in WOVEN["weave.m16n8k32.i32.i8"].items()}
+    where = {operand: {place: (lane, i) for lane, i, place in layout.places()} for operand, layout in layouts.items()}
+    assert (trace["d"]["lane"], trace["d"]["element"]) == where["sums"][3, 2]
+    assert len(trace["terms"]) == 32
+    for k, term in enumerate(trace["terms"]):
+        assert (term["a"]["in"]["lane"], term["a"]["in"]["element"]) == where["warp"][3, k]
+        (source,) = term["b"]
+        assert (source["in"]["lane"], source["in"]["element"]) == where["weft"][k, 2]
     missing = _run("trace", "scoop.r4c64.x2.q8", "--row", "1", "--col", "2", "--database", database)
     assert (missing.exit_code, "--slab is missing" in missing.output) == (2, True)
 
 
 def test_export_has_the_instructions(database: Path) -> None:
     text = _run("export", "--format", "csv", "--table", "variants", "--database", database).output
-    assert all(spelling in text for spelling in LAYOUTS)
+    assert all(spelling in text for spelling in SPELLINGS)
 
 
 # --- the checker ------------------------------------------------------------------------------------------------------------
 
 _FOUR = "{%r0,%r1,%r2,%r3}"
+_PAIR = "{%r0,%r1}"
 
 
 @pytest.mark.parametrize(
@@ -576,6 +676,9 @@ _FOUR = "{%r0,%r1,%r2,%r3}"
         (f"stash.p8s16w4.q32 %rd0, {_FOUR};", ["operand-kind"]),
         (f"stash.p8s16w4.q32 {_FOUR}, [%rd0];", ["operand-kind", "list"]),
         (f"scoop.r4c64.x2.q8 {_FOUR}, [%rd0], 2;", ["operand-count"]),
+        (f"weave.m16n8k32.i32.i8 {_PAIR}, {_PAIR}, {{%r4}}, {_PAIR}, 3;", []),
+        (f"weave.m16n8k32.i32.i8 {_PAIR}, {{%r4}}, {_PAIR}, {_PAIR}, 3;", ["register-count", "register-count"]),
+        (f"weave.m16n8k32.i32.i8 {_PAIR}, {_PAIR}, {{%r4}}, {_PAIR}, 4;", ["immediate"]),
     ],
 )
 def test_lines_of_ptx_are_judged(line: str, rules: list[str], database: Path) -> None:
@@ -679,9 +782,14 @@ def test_the_families_join_the_real_ones(tmp_path: Path) -> None:
     types = (_ODD / "types.yaml").read_text(encoding="utf-8")
     registers = types[types.index("registers:") : types.index("carriers:")]
     (overlay / "odd_types.yaml").write_text(types.replace(registers, ""), encoding="utf-8")
+    shutil.copy(paths.SPEC / "spec.yaml", overlay)
+    text = (overlay / "spec.yaml").read_text(encoding="utf-8")
+    (overlay / "spec.yaml").write_text(text.replace('"warp": 32,', '"warp": 32, "warppair": 64,'), encoding="utf-8")
     catalog = pipeline.read(paths.SPEC, overlay)
-    assert {layout.name for layout in catalog.database.layouts if layout.family in ("scoop", "stash")} == HELD.keys() | GIVEN.keys()
-    for spelling in LAYOUTS:
+    assert {
+        layout.name for layout in catalog.database.layouts if layout.family in ("scoop", "stash", "weave")
+    } == HELD.keys() | GIVEN.keys()
+    for spelling in SPELLINGS:
         assert catalog.find(spelling).canonical == spelling
     with pytest.raises(UnknownInstruction, match="scoop"):
         catalog.find("scoop.m8n8.x4.q8")

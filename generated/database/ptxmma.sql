@@ -166,7 +166,7 @@ CREATE TABLE instructions (
   "family" TEXT NOT NULL,
   "title" TEXT NOT NULL,
   "stem" TEXT NOT NULL,
-  "scope" TEXT NOT NULL,  -- who executes it together
+  "scope" TEXT NOT NULL,  -- a scope of spec.yaml: the threads that execute it together
   "operation" TEXT NOT NULL,  -- what it does
   "asynchronous" INTEGER NOT NULL,
   "memory" INTEGER NOT NULL,
@@ -1344,7 +1344,7 @@ CREATE TABLE operands (
   "takes_register" INTEGER NOT NULL,
   "takes_immediate" INTEGER NOT NULL,
   "default" INTEGER,  -- immediate that wrappers assume
-  "uniform" TEXT NOT NULL,  -- over whom it must have one value: '', 'warp' or 'warpgroup'
+  "uniform" TEXT NOT NULL,  -- scope over which it must have one value; '' for none
   "layout" TEXT REFERENCES layouts("name"),
   "granularity" INTEGER REFERENCES granularities("id"),  -- of a sparse A
   "source" TEXT NOT NULL

@@ -66,7 +66,7 @@ def to_triton(layout: Layout, n: int | None = None) -> Bases:
     """Triton's bases of a layout: ``{"register": [[row, col], …], "lane": [[row, col], …], "warp": [[row, col], …]}``.
 
     The coordinates of an element are the XOR of the bases of all bits that are set.  ``register`` counts elements, not 32-bit
-    registers; ``lane`` has the five bits of a thread's number in its warp, ``warp`` what is above them: two bits for a warpgroup,
+    registers; ``lane`` has the bits of a thread's number in its warp, ``warp`` the bits above them: two for a warpgroup,
     none for a warp.  A is (M, K), B is (K, N), C and D are (M, N); a sparse A is the packed matrix of K/2 columns.  Several matrices, and
     the independent products of ``m8n8k4`` with f16, are a dimension in front.  What leads to copies of an element adds nothing: its basis
     is 0.  Metadata and scale factors have the dimensions of :func:`to_cute`.

@@ -106,7 +106,7 @@ class OperandKind(Entry, frozen=True, kw_only=True):
     default: int | None = None  # value that wrappers assume
     immediate: bool = False  # may be an immediate
     register: bool = True  # may be a register
-    uniform: Literal["", "warp", "warpgroup"] = ""  # must have one value over it
+    uniform: Name = ""  # scope over which it must have one value: "warp"
     alignment: Formula = ""  # addresses: bytes, as a formula over extents and bits: "16"
     memory_bits: Formula = ""  # addresses: bits of an element in memory, where registers have more: "packed"
     row_bytes: Formula = ""  # addresses: bytes of the row that begins there: "cols * bits // 8"
@@ -169,7 +169,7 @@ class Statement(Entry, frozen=True, kw_only=True):
 
     when: tuple[Condition, ...] = ()
     text: Text
-    over: Literal["", "warp", "warpgroup"] = ""  # uniformity
+    over: Name = ""  # scope that must be uniform: "warp"
     source: Source
 
 
@@ -215,7 +215,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
     ]  # "mma.sp": the page and header it belongs to
     title: Text
     stem: Identifier  # "mma_sp": start of its identifiers
-    scope: Annotated[Literal["thread", "warp", "warpgroup"], Meta(description="who executes it together")]
+    scope: Annotated[Name, Meta(description="a scope of spec.yaml: the threads that execute it together")]
     operation: Annotated[
         Verb,
         Meta(description="what it does"),

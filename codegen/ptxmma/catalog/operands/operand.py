@@ -41,7 +41,7 @@ class Operand(Placement, frozen=True, kw_only=True):
         single: whether it is one register without braces, although it holds elements.
         takes_register: whether a register is admitted.
         default: the value that wrappers assume for an immediate; None where it must be given.
-        uniform: ``"warp"`` or ``"warpgroup"`` where all its threads must pass one value.
+        uniform: the scope whose threads must all pass one value; ``""`` for none.
         alignment: addresses: bytes to whose multiples they must be aligned; 0 for other operands.
         spaces: addresses: the state spaces whose variables are admitted instead of a register.
         memory_bits: addresses: bits of an element in memory, which may be fewer than in registers; 0 for other operands.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxmma.generator.problems import Problem
-from ptxmma.generator.spec_rules.rule_context import RuleContext
-from ptxmma.model import Version
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
+from ptxmma.model import Statement, Version
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -27,10 +27,29 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             yield from context.known("element type", [semantics.sums], elements, "instructions", index, "semantics", number, "sums")
     for index, chip in enumerate(spec.throughput):
         yield from context.known("target", [chip.target], context.targets, "throughput", index, "target")
+    yield from _scopes(context)
     families = dict.fromkeys(entry.family for entry in spec.instructions)
     for index, erratum in enumerate(spec.errata):
         if erratum.family:
             yield from context.known("family", [erratum.family], families, "errata", index, "family")
+
+
+def _scopes(context: RuleContext) -> Iterator[Problem]:
+    """Scopes over which operands or statements are uniform, and that the spec does not list."""
+    spec = context.spec
+    named: list[tuple[str, Place]] = []
+    statements: list[tuple[tuple[Statement, ...], Place]] = []
+    for index, format in enumerate(spec.descriptors):
+        statements.append((format.notes, ("descriptors", index, "notes")))
+    for memory, key in ((spec.shared_memory, "shared_memory"), (spec.tensor_memory, "tensor_memory")):
+        statements.append((memory.notes if memory else (), (key, "notes")))
+    for index, entry in enumerate(spec.instructions):
+        place: Place = ("instructions", index)
+        named += ((operand.uniform, (*place, "operand_kinds", name, "uniform")) for name, operand in entry.operand_kinds.items())
+        statements += ((getattr(entry, key), (*place, key)) for key in ("undefined", "uniform", "notes"))
+    named += ((entry.over, (*place, number, "over")) for entries, place in statements for number, entry in enumerate(entries))
+    for scope, place in named:
+        yield from context.known("scope", filter(None, [scope]), spec.scopes, *place)
 
 
 def versions(context: RuleContext) -> Iterator[Problem]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Iterator
 
 from ptxmma.catalog import layouts, requirements
@@ -11,7 +13,8 @@ from ptxmma.catalog.variants import Variant, of_form, representatives
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.register_layout_rules import LayoutUses
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
-from ptxmma.model import matches, operand_names
+from ptxmma.model import Carrier, matches, operand_names
+from ptxmma.model.formula import FormulaError
 
 #: Types, templates and namespaces that the headers of every spec have.
 HEADER_NAMES = frozenset(
@@ -148,6 +151,8 @@ def _operand(context: RuleContext, variant: Variant, name: str, position: Positi
             for carrier in spec.types.carriers
         ]
         yield from context.exactly_one(fits, ("types", "carriers"), what, position, name)
+        if role.layout_kind == "fragment" and sum(fits) == 1 and "register_layouts" not in context.unsound:
+            yield from _whole_registers(context, variant, name, spec.types.carriers[fits.index(True)], position)
     if role.layout_kind == "metadata" and "sparsity" not in context.unsound:
         fits = [matches(pattern.of, variant.facts) for pattern in spec.granularities]
         yield from context.exactly_one(fits, ("granularities",), variant.canonical, position)
@@ -157,3 +162,16 @@ def _operand(context: RuleContext, variant: Variant, name: str, position: Positi
             yield from context.exactly_one(fits, ("register_layouts",), what, position, name)
         if sum(fits) == 1:
             yield from layout_uses.problems(fits.index(True), variant, name, facts, position)
+
+
+def _whole_registers(context: RuleContext, variant: Variant, name: str, carrier: Carrier, position: Position) -> Iterator[Problem]:
+    """The elements of a thread fill its registers."""
+    with contextlib.suppress(FormulaError, LookupError):  # other rules report what has no layout
+        plan = layouts.plan(context.spec, variant, name)
+        width = {entry.name: entry.bits for entry in context.spec.types.registers}[carrier.registers[0]]
+        bits = math.prod(plan.axes.values()) // plan.threads * plan.bits if plan else 0
+        if bits % width:
+            message = (
+                f"operand {name!r} of {variant.canonical} has {bits} bits in each thread, and a register {carrier.registers[0]} {width}"
+            )
+            yield from context.once(position, f"{message}; a thread's elements must fill whole registers")

@@ -37,7 +37,7 @@ class OperandRow(msgspec.Struct):
     takes_register: bool
     takes_immediate: bool
     default: Annotated[int | None, Meta(description="immediate that wrappers assume")]
-    uniform: Annotated[str, Meta(description="over whom it must have one value: '', 'warp' or 'warpgroup'")]
+    uniform: Annotated[str, Meta(description="scope over which it must have one value; '' for none")]
     layout: Annotated[str | None, Meta(extra={"references": "layouts"})]
     granularity: Annotated[int | None, Meta(description="of a sparse A", extra={"references": "granularities"})]
     source: str

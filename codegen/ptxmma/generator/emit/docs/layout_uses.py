@@ -23,6 +23,7 @@ class Use(NamedTuple):
 
     page: str  # the label of the page that shows it
     instruction: str  # the entry of the spec
+    scope: str  # whose threads execute it
     canonical: str  # of an instruction with this layout
     picture: str
     operand: Operand
@@ -54,6 +55,7 @@ def uses(spec: Spec, gallery: Gallery, page: str, entry: InstructionSet, represe
                 distinct[key] = Use(
                     page=page,
                     instruction=entry.name,
+                    scope=entry.scope,
                     canonical=instruction.canonical,
                     picture=gallery.layout(operand),
                     operand=operand,
