@@ -54,7 +54,7 @@ class _Choices(ctypes.Structure):
 
     _fields_ = tuple(
         (name, ctypes.c_uint32)
-        for name in ("sparsity_selector", "saturate", "negate_a", "negate_b", "max_shift", "scale_b_id", "scale_a_id")
+        for name in ("sparsity_selector", "saturate", "negate_a", "negate_b", "max_shift", "scale_b_id", "scale_a_id", "sparsity_version")
     )
 
 
@@ -94,7 +94,7 @@ def test_c_knows_the_products_that_python_resolves(opcode: tuple[str, str, str, 
     for legal in chance.choices(every, k=40):
         values = dict(legal.choice.values)
         _compare(Instruction(entry.database, legal), _product(opcode, values), headers)
-        key = chance.choice([*values])
+        key = chance.choice([name for name in values if name != "sparsity_version"])
         numbers = [8, 24, 32, 64, 96, 128, 256, 512]
         values[key] = chance.choice(_TYPES) if key in ("dtype", "atype", "btype", "stype") else chance.choice(numbers)
         try:
@@ -114,6 +114,7 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
     # Of three factors the table of the instruction descriptor has these alone.
     legal = every[::2] if headers.ptxmma_tcgen05_product_scale_factors(product) == 3 else every
     ids = {name: legal[-number] for number, name in enumerate(chosen)}
+    version = {"sparsity_version": int(dict(instruction.variant.chosen).get("sparsity_version") == "v1")}
     for operand in instruction.forms[0].operands:
         if operand.kind != "tensor-scales" or not isinstance(operand, TensorOperand) or operand.tensor is None:
             continue
@@ -122,13 +123,13 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
         for number in {*range(4)} - {*legal}:
             with pytest.raises(ValueError, match=f"scale_{operand.of}_id = {number} is not legal"):
                 of_product(instruction, **{f"scale_{operand.of}_id": number})
-    assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**ids)) == of_product(instruction, **ids)
+    assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**ids, **version)) == of_product(instruction, **ids)
     for name, value in (("negate_b", 1), ("saturate", 1), ("max_shift", 8), ("sparsity_selector", 1)):
         try:
             bits = of_product(instruction, **{name: value})
         except (TypeError, ValueError):
             continue
-        assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**{name: min(value, 1)})) == bits, name
+        assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**{name: min(value, 1)}, **version)) == bits, name
     usual = next(row.k for row in _RULES.depths if matches(row.of, {**instruction.variant.facts, "k": ""}))
     assert headers.ptxmma_tcgen05_product_k(product) == usual
     for side in ("a_majorness", "b_majorness"):
@@ -139,7 +140,7 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
             assert not headers.ptxmma_tcgen05_product_is_legal(product), side
         else:
             assert headers.ptxmma_tcgen05_product_is_legal(product), side
-            assert headers.ptxmma_tcgen05_product_instruction(product, _Choices()) == bits
+            assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**version)) == bits
         setattr(product, side, 0)
     d = _result(instruction)
     assert headers.ptxmma_tcgen05_product_d_columns(product) == d.columns

@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 import ptxmma
+from ptxmma import sparse
 from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instructions import Missing
+from ptxmma.catalog.product_descriptor import of_product
+from ptxmma.catalog.product_rules import IllegalProductError
+from ptxmma.matrices.sparse_pattern import pattern_of
 
 _BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
 _S8: dict[str, Any] = {"dtype": "s32", "atype": "s8", "btype": "s8"}
@@ -203,3 +207,39 @@ def test_d_is_a_tensor_where_an_operand_is_one(arguments: dict[str, Any], dtype:
     assert isinstance(d, torch.Tensor)
     assert d.numpy().dtype == dtype
     assert (d.numpy() == k + 1).all()
+
+
+_SPARSE = "tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale"
+
+
+def test_versions_of_sparsity_follow_the_target() -> None:
+    """sm_107a keeps two elements of four, earlier targets two pairs of eight; metadata, descriptors and compression follow the version."""
+    old, new = (ptxmma.instruction(_SPARSE, m=128, n=64, sparsity_version=version) for version in ("v0", "v1"))
+    assert old.variant.chosen == ptxmma.instruction(_SPARSE, m=128, n=64).variant.chosen
+    assert ("sm_107a" in old.accepted_by(), set(new.accepted_by())) == (False, {"sm_107a"})
+    assert of_product(new) - of_product(old) == 1 << 12
+    assert (pattern_of(old).name, pattern_of(new).name) == ("4:8", "2:4")
+    assert [each.operand("sp-meta-tmem").sizes["chunk"] for each in (old, new)] == [16, 32]
+    with pytest.raises(IllegalProductError, match=r"does not allow sparsity_version = v2; legal: v0 \(sm_100a .*\), v1 \(sm_107a\)"):
+        ptxmma.instruction(_SPARSE, m=128, n=64, sparsity_version="v2")
+    with pytest.raises(IllegalProductError, match="has no versions of sparsity; leave out sparsity_version"):
+        ptxmma.instruction(_SPARSE.replace(".sp", ""), m=128, n=64, sparsity_version="v1")
+
+
+def test_sparse_products_of_sm_107a_are_emulated() -> None:
+    """Elements 0 and 3 of each four, which no pair of pairs is."""
+    product = ptxmma.instruction(_SPARSE, m=128, n=64, sparsity_version="v1")
+    full = np.zeros((128, 128), np.uint8)
+    full[:, ::4], full[:, 3::4] = 0x2, 0x4  # 1 and 2
+    values, metadata = sparse.compress(full, product, element="e2m1")
+    ones = np.full((128, 2), 127, np.uint8)
+    done = ptxmma.emulate(product, values, np.full((128, 64), 0x2, np.uint8), metadata=metadata, scale_a=ones, scale_b=ones.T[:, :64])
+    assert (done.matrix == 32 * 3).all()
+
+
+def test_sparse_products_of_k_192_are_those_of_sm_107a() -> None:
+    product = ptxmma.instruction(_SPARSE, m=128, n=64, k=192)
+    assert (dict(product.variant.chosen)["sparsity_version"], set(product.accepted_by())) == ("v1", {"sm_107a"})
+    assert of_product(product) >> 31 == 1
+    with pytest.raises(IllegalProductError, match=r"sparsity_version = v0; legal: v1 \(sm_107a\)"):
+        ptxmma.instruction(_SPARSE, m=128, n=64, k=192, sparsity_version="v0")

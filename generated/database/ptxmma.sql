@@ -884,6 +884,22 @@ CREATE TABLE product_depth_targets (
   PRIMARY KEY ("product_depth", "position")
 ) WITHOUT ROWID;
 
+-- A version of sparsity; where several are legal, the first is that of a descriptor whose field is 0.
+CREATE TABLE product_sparsities (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "condition" TEXT,  -- JSON
+  "version" TEXT NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE product_sparsity_targets (
+  "product_sparsity" INTEGER NOT NULL REFERENCES product_sparsities("id"),
+  "position" INTEGER NOT NULL,
+  "target" TEXT NOT NULL,
+  PRIMARY KEY ("product_sparsity", "position")
+) WITHOUT ROWID;
+
 -- The sizes M and N that go together.
 CREATE TABLE product_shapes (
   "id" INTEGER PRIMARY KEY,
@@ -6239,7 +6255,8 @@ INSERT INTO granularities VALUES
 (5,4,'4:8','[{"family":["mma.sp"],"atype":["e2m1"],"kind":["kind::mxf4","kind::mxf4nvf4"]}]',8,4,2,2,2,NULL,'Of eight neighbouring elements of a row, taken in pairs, two pairs are kept; each pair has a 2-bit index.','9.7.14.6.1'),
 (6,5,'2:4','[{"family":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"kind":["kind::f16","kind::ti16","kind::f8f6f4","kind::mxf8f6f4","kind::i8"]}]',4,2,1,2,2,NULL,'Of four neighbouring elements of a row, two are kept; each has a 2-bit index.','9.7.16.10.8.2'),
 (7,6,'1:2','[{"family":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"kind":["kind::tf32"]}]',2,1,1,4,1,NULL,'Of two neighbouring elements of a row, one is kept; 0b0100 says the first, 0b1110 the second.','9.7.16.10.8.1'),
-(8,7,'4:8','[{"family":["tcgen05.mma.sp"],"kind":["kind::mxf4","kind::mxf4nvf4"]}]',8,4,2,2,2,NULL,'Of eight neighbouring elements of a row, taken in pairs, two pairs are kept; each pair has a 2-bit index.','9.7.16.10.8.3');
+(8,7,'4:8','[{"family":["tcgen05.mma.sp"],"kind":["kind::mxf4","kind::mxf4nvf4"],"sparsity_version":["","v0"]}]',8,4,2,2,2,NULL,'Of eight neighbouring elements of a row, taken in pairs, two pairs are kept; each pair has a 2-bit index.','9.7.16.10.8.3'),
+(9,8,'2:4','[{"family":["tcgen05.mma.sp"],"kind":["kind::mxf4","kind::mxf4nvf4"],"sparsity_version":["v1"]}]',4,2,1,2,2,NULL,'Of four neighbouring elements of a row, two are kept; each has a 2-bit index.','PTX ISA 9.4, 9.7.18.10.9.3');
 
 INSERT INTO granularity_legal VALUES
 (1,0,'0b0001'),
@@ -6295,7 +6312,14 @@ INSERT INTO granularity_legal VALUES
 (8,3,'0b1001'),
 (8,4,'0b1100'),
 (8,5,'0b1101'),
-(8,6,'0b1110');
+(8,6,'0b1110'),
+(9,0,'0b0100'),
+(9,1,'0b0110'),
+(9,2,'0b1000'),
+(9,3,'0b1001'),
+(9,4,'0b1100'),
+(9,5,'0b1101'),
+(9,6,'0b1110');
 
 INSERT INTO granularity_ordered VALUES
 (1,0,'0b0100'),
@@ -6961,7 +6985,8 @@ INSERT INTO product_depths VALUES
 (10,9,'[{"name":["tcgen05.mma","tcgen05.mma.ws"],"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',64,'PTX ISA 9.4, Table 48'),
 (11,10,'[{"name":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',128,'PTX ISA 9.4, Table 48'),
 (12,11,'[{"name":["tcgen05.mma"],"kind":["kind::mxf8f6f4"],"scale_vec":["block32"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',64,'PTX ISA 9.4, Table 48'),
-(13,12,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',128,'PTX ISA 9.4, Table 48');
+(13,12,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',128,'PTX ISA 9.4, Table 48'),
+(14,13,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',192,'PTX ISA 9.4, Table 48');
 
 INSERT INTO product_depth_targets VALUES
 (9,0,'sm_103a'),
@@ -6969,7 +6994,19 @@ INSERT INTO product_depth_targets VALUES
 (10,0,'sm_107f'),
 (11,0,'sm_107f'),
 (12,0,'sm_107f'),
-(13,0,'sm_107f');
+(13,0,'sm_107f'),
+(14,0,'sm_107f');
+
+INSERT INTO product_sparsities VALUES
+(1,0,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4","kind::mxf4nvf4"],"k":[128]}]','v0','PTX ISA 9.4, 9.7.18.10.9.3'),
+(2,1,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4","kind::mxf4nvf4"],"k":[128,192]}]','v1','PTX ISA 9.4, 9.7.18.10.9.3');
+
+INSERT INTO product_sparsity_targets VALUES
+(1,0,'sm_100a'),
+(1,1,'sm_101a'),
+(1,2,'sm_103a'),
+(1,3,'sm_110a'),
+(2,0,'sm_107a');
 
 INSERT INTO product_shapes VALUES
 (1,0,'[{"name":["tcgen05.mma","tcgen05.mma.sp"],"cta_group":["cta_group::1"],"kind":["kind::f16","kind::tf32"]}]','9.7.16.2.1, Table 39'),
@@ -7109,7 +7146,7 @@ INSERT INTO descriptor_fields VALUES
 (43,'tcgen05_instruction_mxf4',1,'scale_b_id','scale factor data ID of B',4,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
 (44,'tcgen05_instruction_mxf4',2,'atype','element type of A',7,3,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
 (45,'tcgen05_instruction_mxf4',3,'btype','element type of B',10,2,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
-(46,'tcgen05_instruction_mxf4',4,'sparsity_version','version of sparsity',12,1,NULL,0,0,'',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
+(46,'tcgen05_instruction_mxf4',4,'sparsity_version','version of sparsity: 1 on sm_107a, 0 elsewhere; of a dense product it means nothing',12,1,NULL,0,0,'',0,NULL,'PTX ISA 9.4, 9.7.18.4.2'),
 (47,'tcgen05_instruction_mxf4',5,'negate_a','whether A is negated',13,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
 (48,'tcgen05_instruction_mxf4',6,'negate_b','whether B is negated',14,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
 (49,'tcgen05_instruction_mxf4',7,'a_majorness','majorness of A in shared memory; MN is the manual''s transpose',15,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
@@ -7188,7 +7225,7 @@ INSERT INTO field_cases VALUES
 (52,43,0,NULL,''),
 (53,44,0,NULL,''),
 (54,45,0,NULL,''),
-(55,46,0,'[{"sparse":[0]}]',''),
+(55,46,0,'[{"sparse":[0]}]','CuTe 4.8, whose DSL sets it by default'),
 (56,46,1,NULL,'PTX ISA 9.4, 9.7.18.4.2.1'),
 (57,46,2,NULL,'PTX ISA 9.4, 9.7.18.4.2.1'),
 (58,49,0,NULL,''),
@@ -7291,6 +7328,7 @@ INSERT INTO field_case_values VALUES
 (53,'e2m1',0,1),
 (54,'e2m1',0,1),
 (55,'v0',0,0),
+(55,'v1',1,1),
 (56,'v0',0,0),
 (57,'v1',0,1),
 (58,'K',0,0),

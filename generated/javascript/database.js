@@ -3277,7 +3277,7 @@ export const database = {
    ["scale_b_id","scale factor data ID of B",4,2,"40"],
    ["atype","element type of A",7,3,"41"],
    ["btype","element type of B",10,2,"41"],
-   ["sparsity_version","version of sparsity",12,1,"42+3"],
+   ["sparsity_version","version of sparsity: 1 on sm_107a, 0 elsewhere; of a dense product it means nothing",12,1,"42+3"],
    ["a_majorness","majorness of A in shared memory; MN is the manual's transpose",15,1,"17"],
    ["b_majorness","majorness of B in shared memory; MN is the manual's transpose",16,1,"17"],
    ["scale_type","type of the scale factors of A and B",23,2,"45+3"],
@@ -3342,7 +3342,7 @@ export const database = {
    [{"128":1},"sparse=1",["sm_107f"]],
    [{"0":0,"2":2}],
    [{"e2m1":1}],
-   [{"v0":0},"sparse=0"],
+   [{"v0":0,"v1":1},"sparse=0"],
    [{"v0":0},null,["sm_100a","sm_103a","sm_110a"]],
    [{"v1":1},null,["sm_107a"]],
    [{"ue8m0":1},"kind=kind::mxf4"],
@@ -3806,7 +3806,12 @@ export const database = {
    {"of":"name=tcgen05.mma|tcgen05.mma.ws kind=kind::f8f6f4 atype=e4m3|e5m2 btype=e4m3|e5m2","k":64,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma.sp|tcgen05.mma.ws.sp kind=kind::f8f6f4 atype=e4m3|e5m2 btype=e4m3|e5m2","k":128,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma kind=kind::mxf8f6f4 scale_vec=block32 atype=e4m3|e5m2 btype=e4m3|e5m2","k":64,"targets":["sm_107f"]},
-   {"of":"name=tcgen05.mma kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma kind=kind::mxf4nvf4 scale_vec=block16|block32","k":128,"targets":["sm_107f"]}
+   {"of":"name=tcgen05.mma kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma kind=kind::mxf4nvf4 scale_vec=block16|block32","k":128,"targets":["sm_107f"]},
+   {"of":"name=tcgen05.mma.sp kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma.sp kind=kind::mxf4nvf4 scale_vec=block16|block32","k":192,"targets":["sm_107f"]}
+  ],
+  "sparsities": [
+   {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4 k=128","version":"v0","targets":["sm_100a","sm_101a","sm_103a","sm_110a"]},
+   {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4 k=128|192","version":"v1","targets":["sm_107a"]}
   ],
   "shapes": [
    {"of":"name=tcgen05.mma|tcgen05.mma.sp cta_group=cta_group::1 kind=kind::f16|kind::tf32","m":[64,128],"n":[[8,256,8]]},

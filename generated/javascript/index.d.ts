@@ -469,6 +469,7 @@ export interface DatabaseTables {
   products?: {
     types: { of: string; dtype: string[]; atype: string[]; btype: string[] }[];
     depths: { of: string; k: number; targets?: string[] }[];
+    sparsities?: { of: string; version: string; targets?: string[] }[];
     shapes: { of: string; m: number[]; n: [first: number, last: number, step: number][] }[];
     scales?: { of: string; stype: string[]; block: number; targets?: string[] }[];
   };

@@ -15,7 +15,7 @@ const OPERATION_OF_PRODUCTS = "tensor-multiply";
 
 /**
  * The product of an opcode that has the given values where they are legal, and the usual ones elsewhere; null where the opcode says all itself.
- * The values are chosen in this order: types of D, A and B, the depth K, M, N, the type of scale factors. What is legal depends on those before.
+ * The values are chosen in this order: types of D, A and B, the depth K, the version of sparsity, M, N, the type of scale factors. What is legal depends on those before.
  * @param {Instruction} instruction
  * @param {Record<string, string | number>} given
  * @returns {TensorProduct | null}
@@ -40,6 +40,9 @@ export function tensorProduct(instruction, given = {}) {
   }
   const depths = /** @type {typeof rules.depths} */ (fitting(rules.depths));
   choose("k", depths.map((row) => row.k), depths[0]?.k);
+  const sparsities = /** @type {NonNullable<typeof rules.sparsities>} */ (fitting(rules.sparsities));
+  if (sparsities.length) choose("sparsity_version", sparsities.map((row) => row.version), sparsities[0].version);
+  const sparsity = sparsities.find((row) => row.version === facts.sparsity_version);
   const shapes = /** @type {typeof rules.shapes} */ (fitting(rules.shapes));
   const sizes = [...new Set(shapes.flatMap((row) => row.m))].sort((one, other) => one - other);
   choose("m", sizes, nearestTo(sizes, 128));
@@ -49,7 +52,8 @@ export function tensorProduct(instruction, given = {}) {
   if (scales.length) choose("stype", [...new Set(scales.flatMap((row) => row.stype))], scales[0].stype[0]);
   const scale = scales.find((row) => row.stype.includes(String(facts.stype)));
   product.block = scale?.block ?? 0;
-  product.targets = [depths.find((row) => row.k === facts.k)?.targets ?? [], scale?.targets ?? []].filter((targets) => targets.length);
+  const depth = depths.find((row) => row.k === facts.k);
+  product.targets = [depth, sparsity, scale].map((row) => row?.targets ?? []).filter((targets) => targets.length);
   return product;
 }
 

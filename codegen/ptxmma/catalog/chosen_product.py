@@ -23,6 +23,8 @@ def product_of(opcode: Instruction, fields: Mapping[str, Value], target: str | N
     """
     rules, variant = opcode.database.spec.tensor_products, opcode.variant
     given = {argument: value for name, value in fields.items() if (argument := argument_of(name))}
+    if not opcode.sparse:
+        given.pop("sparsity_version", None)  # which versions of sparsity mean nothing to
     product = resolution.resolve(opcode.database.spec, variant, given)
     if rules is not None:
         product_rules.check_limits(rules, opcode.canonical, {**fields, **product.facts})

@@ -122,7 +122,7 @@ class Instruction:
         return self.variant.types or operands.matrix_types(self.variant)
 
     def resolved(self, **arguments: str | int) -> Instruction:
-        """The instruction with what its descriptor chooses: the arguments ``m``, ``n``, ``k``, ``dtype``, ``atype``, ``btype``, ``stype``.
+        """The instruction with what its descriptor chooses: the arguments of :func:`ptxmma.instruction`.
 
         Raises:
             IllegalProductError: an argument is missing, illegal, or not for this instruction; the message lists what is legal.

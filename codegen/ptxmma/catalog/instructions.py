@@ -153,6 +153,7 @@ def instruction(
     atype: str | None = None,
     btype: str | None = None,
     stype: str | None = None,
+    sparsity_version: str | None = None,
     database: DatabaseLike = None,
     **unknown: NoReturn,
 ) -> Instruction:
@@ -170,6 +171,7 @@ def instruction(
         atype: the element type of A.
         btype: the element type of B.
         stype: the type of scale factors.
+        sparsity_version: ``"v1"`` for sparse products of 4-bit elements on sm_107a; others have ``"v0"``.
         database: another than the packaged one.
         unknown: nothing else; taken so that the error about it can list the legal arguments.
 
@@ -179,7 +181,8 @@ def instruction(
         IllegalProductError: an argument is missing, illegal, or not for this instruction; a ``ValueError`` that lists what is legal.
     """
     opcode = catalog(database).find(spelling)
-    arguments = {"m": m, "n": n, "k": k, "dtype": dtype, "atype": atype, "btype": btype, "stype": stype, **unknown}
+    arguments = {"m": m, "n": n, "k": k, "dtype": dtype, "atype": atype, "btype": btype, "stype": stype}
+    arguments |= {"sparsity_version": sparsity_version, **unknown}
     given: dict[str, str | int] = {name: value for name, value in arguments.items() if value is not None}
     return opcode.resolved(**given) if given else opcode
 

@@ -9,9 +9,9 @@ import msgspec
 
 from ptxmma.catalog import product_rules, resolution
 from ptxmma.catalog.instruction_facts import Instruction
-from ptxmma.model import Condition, Facts, ProductDepth, ProductLimit, ProductScale, ProductShape, ProductTypes
+from ptxmma.model import Condition, Facts, ProductDepth, ProductLimit, ProductScale, ProductShape, ProductSparsity, ProductTypes
 
-_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductShape, ProductLimit, ProductScale)
+_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductSparsity, ProductShape, ProductLimit, ProductScale)
 
 
 def in_words(instruction: Instruction) -> list[str]:
@@ -25,6 +25,7 @@ def in_words(instruction: Instruction) -> list[str]:
     facts = [facts_of(instruction)]
     lines = [f"D {_either(row.dtype)}, A {_either(row.atype)}, B {_either(row.btype)}{_where(row.of)}" for row in met(rules.types, facts)]
     lines += [f"K {row.k}{_on(row.targets)}{_where(row.of)}" for row in met(rules.depths, facts)]
+    lines += [f"sparsity {row.version}{_on(row.targets)}{_where(row.of)}" for row in met(rules.sparsities, facts)]
     deep: list[Facts] = [{**facts[0], "k": row.k} for row in met(rules.depths, facts)]
     lines += [f"M {_either(row.m)} with N {product_rules.ranges(row.n)}{_where(row.of)}" for row in met(rules.shapes, deep)]
     limits = met(rules.limits, facts)

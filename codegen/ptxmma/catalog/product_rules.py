@@ -1,7 +1,7 @@
 """What an instruction descriptor may choose: resolves the arguments of a product against the rules of the spec.
 
-The lists of rules are taken in order: element types, the depth K, the sizes M and N, scale factors.  An argument that the rules leave
-one value for may be left out.
+The lists of rules are taken in order: element types, the depth K, the version of sparsity, the sizes M and N, scale factors.
+An argument that the rules leave one value for may be left out.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ptxmma.model import (
     ProductLimit,
     ProductScale,
     ProductShape,
+    ProductSparsity,
     ProductTypes,
     Range,
     Requirement,
@@ -28,9 +29,9 @@ from ptxmma.model import (
 #: The arguments that are element types of matrices.
 TYPES = ("dtype", "atype", "btype")
 #: Every argument that says what the opcode does not state.
-ARGUMENTS = ("m", "n", "k", *TYPES, "stype")
+ARGUMENTS = ("m", "n", "k", *TYPES, "stype", "sparsity_version")
 
-_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductShape, ProductLimit, ProductScale)
+_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductSparsity, ProductShape, ProductLimit, ProductScale)
 
 
 class IllegalProductError(ValueError):
@@ -54,7 +55,8 @@ class Choice(NamedTuple):
     """A legal product: the value of each argument, and what it needs beyond its opcode.
 
     Attributes:
-        values: ``{"dtype": "f32", "atype": "bf16", "btype": "bf16", "k": 16, "m": 128, "n": 256}``, with ``stype`` where it is scaled.
+        values: ``{"dtype": "f32", "atype": "bf16", "btype": "bf16", "k": 16, "m": 128, "n": 256}``, with ``stype`` where it is scaled and
+            ``sparsity_version`` where there are several.
         block: kept elements along K that share a scale factor; 0 where it is not scaled.
         requires: rules for targets that come with these values.
     """
@@ -82,6 +84,8 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
     known |= types
     depth = _depth(rules.depths, known, opcode, given)
     known["k"] = depth.k
+    sparsity = _sparsity(_matching(rules.sparsities, known), opcode, given)
+    known |= _version(sparsity)
     shape = _shape(_matching(rules.shapes, known), opcode, depth.k, given)
     known |= shape
     check_limits(rules, opcode, known)
@@ -89,14 +93,21 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
     if not scales and "stype" in given:
         raise IllegalProductError(opcode, "has no scale factors; leave out stype")
     scale, stype = _scale(scales, opcode, given) if scales else (None, "")
-    return _choice({**types, "k": depth.k, **shape}, depth, scale, stype)
+    return _choice({**types, "k": depth.k, **_version(sparsity), **shape}, depth, sparsity, scale, stype)
 
 
-def _choice(values: dict[str, str | int], depth: ProductDepth, scale: ProductScale | None, stype: str) -> Choice:
-    """The choice of these types and sizes, by the rules for its depth and its scale factors."""
-    rules = (depth,) if scale is None else (depth, scale)
-    requires = tuple(Requirement(targets=rule.targets, source=rule.source) for rule in rules if rule.targets)
+def _choice(
+    values: dict[str, str | int], depth: ProductDepth, sparsity: ProductSparsity | None, scale: ProductScale | None, stype: str
+) -> Choice:
+    """The choice of these types and sizes, by the rules for its depth, its sparsity and its scale factors."""
+    rules = [rule for rule in (depth, sparsity, scale) if rule is not None]
+    requires = tuple([Requirement(targets=rule.targets, source=rule.source) for rule in rules if rule.targets])
     return Choice(values if scale is None else values | {"stype": stype}, 0 if scale is None else scale.block, requires)
+
+
+def _version(sparsity: ProductSparsity | None) -> dict[str, str]:
+    """The version of sparsity as an argument."""
+    return {} if sparsity is None else {"sparsity_version": sparsity.version}
 
 
 def _matching(rules: Iterable[_Rule], facts: Facts) -> list[_Rule]:
@@ -147,6 +158,20 @@ def _needed(row: ProductDepth, matching: Sequence[ProductDepth], facts: Facts) -
         failing = {name: values for name, values in condition.items() if facts.get(name, "") not in values}
         if failing and not failing.keys() & read:
             yield " and ".join(" or ".join(str(value) for value in values if value) for values in failing.values())
+
+
+def _sparsity(rows: Sequence[ProductSparsity], opcode: str, given: Mapping[str, str | int]) -> ProductSparsity | None:
+    """The version of sparsity that was asked for, or the usual one; None where there are no versions."""
+    version = given.get("sparsity_version", rows[0].version if rows else None)
+    for row in rows:
+        if row.version == version:
+            return row
+    if version is None:
+        return None
+    if not rows:
+        raise IllegalProductError(opcode, "has no versions of sparsity; leave out sparsity_version")
+    legal = ", ".join(f"{row.version} ({' or '.join(row.targets)})" if row.targets else row.version for row in rows)
+    raise IllegalProductError(opcode, f"does not allow sparsity_version = {version}", legal)
 
 
 def _shape(rows: Sequence[ProductShape], opcode: str, k: int, given: Mapping[str, str | int]) -> dict[str, int]:
@@ -241,17 +266,32 @@ def typed(rules: TensorProducts, facts: Facts) -> Iterator[dict[str, str]]:
 
 def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iterator[Choice]:
     """Every legal product of an opcode with these types of D, A and B."""
-    for depth in _matching(rules.depths, {**facts, **types}):
-        deep: dict[str, str | int] = {**types, "k": depth.k}
+    for deep, depth, sparsity in _deep(rules, facts, types):
         for row in _matching(rules.shapes, {**facts, **deep}):
             for m, n in itertools.product(row.m, numbers(row.n)):
                 values = deep | {"m": m, "n": n}
                 if not _within_limits(rules, {**facts, **values}, m, n):
                     continue
                 scales = _matching(rules.scales, {**facts, **values})
-                yield from (_choice(values, depth, scale, stype) for scale in scales for stype in scale.stype)
+                yield from (_choice(values, depth, sparsity, scale, stype) for scale in scales for stype in scale.stype)
                 if not scales:
-                    yield _choice(values, depth, None, "")
+                    yield _choice(values, depth, sparsity, None, "")
+
+
+def deep(rules: TensorProducts, facts: Facts) -> Iterator[dict[str, str | int]]:
+    """Every legal choice of the types, of K, and of the version of sparsity where there are several."""
+    for chosen in typed(rules, facts):
+        for values, _, _ in _deep(rules, facts, chosen):
+            yield values
+
+
+def _deep(
+    rules: TensorProducts, facts: Facts, types: Mapping[str, str]
+) -> Iterator[tuple[dict[str, str | int], ProductDepth, ProductSparsity | None]]:
+    for depth in _matching(rules.depths, {**facts, **types}):
+        values: dict[str, str | int] = {**types, "k": depth.k}
+        versions: Sequence[ProductSparsity | None] = _matching(rules.sparsities, {**facts, **values}) or [None]
+        yield from (({**values, **_version(sparsity)}, depth, sparsity) for sparsity in versions)
 
 
 class Rows(NamedTuple):
@@ -295,4 +335,4 @@ def numbers(spans: Sequence[Range]) -> list[int]:
 
 def conditions(rules: TensorProducts) -> list[tuple[Condition, ...]]:
     """The conditions of every rule."""
-    return [rule.of for rows in (rules.types, rules.depths, rules.shapes, rules.limits, rules.scales) for rule in rows]
+    return [rule.of for rows in (rules.types, rules.depths, rules.sparsities, rules.shapes, rules.limits, rules.scales) for rule in rows]

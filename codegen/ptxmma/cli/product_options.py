@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 _KEY = "ptxmma.product"
 _SIZES = {"m": "rows of D, in a pair of CTAs those of both", "n": "columns of D", "k": "depth"}
 _TYPES = {"dtype": "type of D", "atype": "type of A", "btype": "type of B", "stype": "type of scale factors"}
+_VERSION = {"sparsity_version": "version of sparsity: v0, or v1 on sm_107a"}
 
 
 def product_options(command: click.decorators.FC) -> click.decorators.FC:
-    """``--m``, ``--n``, ``--k``, ``--dtype``, ``--atype``, ``--btype`` and ``--stype``: what :func:`resolved` reads."""
-    for name, text in reversed({**_SIZES, **_TYPES}.items()):
-        kind: Any = {"type": int} if name in _SIZES else {"metavar": "TYPE", "shell_complete": known_names("element")}
+    """``--m``, ``--n``, ``--k``, the types ``--dtype`` to ``--stype``, and ``--sparsity-version``: what :func:`resolved` reads."""
+    typed: Any = {"metavar": "TYPE", "shell_complete": known_names("element")}
+    for name, text in reversed({**_SIZES, **_TYPES, **_VERSION}.items()):
+        kind = {"type": int} if name in _SIZES else typed if name in _TYPES else {"metavar": "VERSION"}
         description = f"Of tcgen05.mma, whose opcode does not state it: {text}."
-        command = click.option(f"--{name}", expose_value=False, callback=_keep, help=description, **kind)(command)
+        command = click.option(f"--{name.replace('_', '-')}", expose_value=False, callback=_keep, help=description, **kind)(command)
     return command
 
 

@@ -38,7 +38,15 @@ from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayo
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, ReleaseFloor, Target
 from ptxmma.model.tensor_memory import COORDINATES, Selection, TensorColumns, TensorLayout, TensorMemory
-from ptxmma.model.tensor_product import ProductDepth, ProductLimit, ProductScale, ProductShape, ProductTypes, TensorProducts
+from ptxmma.model.tensor_product import (
+    ProductDepth,
+    ProductLimit,
+    ProductScale,
+    ProductShape,
+    ProductSparsity,
+    ProductTypes,
+    TensorProducts,
+)
 from ptxmma.model.version import Version
 
 __all__ = [
@@ -50,7 +58,7 @@ __all__ = [
     "Ordering", "Overwriting",
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",
-    "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductTypes", "Selection",
+    "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductSparsity", "ProductTypes", "Selection",
     "Stated", "Statement", "Step", "Swizzle", "Target", "TensorColumns", "TensorLayout", "TensorMap", "TensorMemory", "TensorProducts",
     "Throughput", "Types", "Version",
 ]  # fmt: skip

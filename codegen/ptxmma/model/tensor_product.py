@@ -28,6 +28,15 @@ class ProductDepth(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class ProductSparsity(Entry, frozen=True, kw_only=True):
+    """A version of sparsity; where several are legal, the first is that of a descriptor whose field is 0."""
+
+    of: tuple[Condition, ...]
+    version: Name  # "v1"
+    targets: tuple[TargetName, ...] = ()
+    source: Source
+
+
 class ProductShape(Entry, frozen=True, kw_only=True):
     """The sizes M and N that go together."""
 
@@ -59,11 +68,13 @@ class ProductScale(Entry, frozen=True, kw_only=True):
 class TensorProducts(Entry, frozen=True, kw_only=True):
     """The legal choices: a product is legal if a row of each list has its values.
 
-    Conditions read the qualifiers of the instruction, and what the lists before have chosen: types, then ``k``, then ``m`` and ``n``.
+    Conditions read the qualifiers of the instruction, and what the lists before have chosen: types, then ``k``, then
+    ``sparsity_version``, then ``m`` and ``n``.
     """
 
     types: Annotated[tuple[ProductTypes, ...], SOME]
     depths: Annotated[tuple[ProductDepth, ...], SOME]
+    sparsities: tuple[ProductSparsity, ...] = ()
     shapes: Annotated[tuple[ProductShape, ...], SOME]
     limits: tuple[ProductLimit, ...] = ()  # a product whose descriptor one of these rows is for needs the row's M and N, too
     scales: tuple[ProductScale, ...] = ()

@@ -530,7 +530,7 @@ typedef struct ptxmma_tcgen05_instruction_mxf4 {
   uint32_t atype;
   /** element type of B; bits 10 to 11 */
   uint32_t btype;
-  /** version of sparsity; bit 12 */
+  /** version of sparsity: 1 on sm_107a, 0 elsewhere; of a dense product it means nothing; bit 12 */
   uint32_t sparsity_version;
   /** whether A is negated; bit 13 */
   uint32_t negate_a;

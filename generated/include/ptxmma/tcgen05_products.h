@@ -81,6 +81,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_k(ptxmma_tcgen05_product p) 
   if ((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) return 128;
   if (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) return 64;
   if ((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) return 128;
+  if ((p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) return 192;
   return 0;
 }
 
@@ -165,7 +166,8 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 64) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 128) ||
          ((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && p.scale_vec == PTXMMA_TCGEN05_BLOCK32 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && p.k == 64) ||
-         (((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) && p.k == 128);
+         (((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) && p.k == 128) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) && p.k == 192);
   if ((p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8) && p.b_majorness == PTXMMA_MAJORNESS_MN) &&
       !(p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)) return 0;
   if ((p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8) && p.b_majorness == PTXMMA_MAJORNESS_MN) &&
@@ -237,6 +239,7 @@ typedef struct ptxmma_tcgen05_choices {
   uint32_t max_shift; /**< largest shift at which .ws may reuse B */
   uint32_t scale_b_id; /**< scale factor data ID of B */
   uint32_t scale_a_id; /**< scale factor data ID of A */
+  uint32_t sparsity_version; /**< version of sparsity: 1 on sm_107a, 0 elsewhere; of a dense product it means nothing */
 } ptxmma_tcgen05_choices;
 
 /** The instruction descriptor of a product. Nothing is checked; a choice that it does not have is ignored. */
@@ -284,8 +287,9 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(ptxmma_tcgen05_p
     fields.n = p.n;
     fields.scale_type = p.stype == PTXMMA_TYPE_UE8M0 ? 1u : 0u;
     fields.m = p.m;
-    fields.k = p.k == 96 ? 1u : p.k == 128 && ((uint32_t)ptxmma_tcgen05_product_is_sparse(p) == 0) ? 2u : 0u;
+    fields.k = p.k == 96 ? 1u : p.k == 192 ? 1u : p.k == 128 && ((uint32_t)ptxmma_tcgen05_product_is_sparse(p) == 0) ? 2u : 0u;
     fields.scale_b_id = choices.scale_b_id;
+    fields.sparsity_version = choices.sparsity_version;
     fields.negate_a = choices.negate_a;
     fields.negate_b = choices.negate_b;
     fields.scale_a_id = choices.scale_a_id;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 
+from ptxmma.catalog.product_rules import ARGUMENTS
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import COMMON_FACTS, OPERAND_FACTS, Place, RuleContext, listed
@@ -65,12 +66,14 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for section in ("register_layouts", "granularities"):
         for number, part in enumerate(getattr(spec, section)):
             yield from _whose(context, part.of, section, number, "of")
-            yield from judged(part.of, OPERAND_FACTS, section, number, "of")
+            yield from judged(
+                part.of, OPERAND_FACTS.union(ARGUMENTS) if section == "granularities" else OPERAND_FACTS, section, number, "of"
+            )
     for number, carrier in enumerate(spec.types.carriers):
         yield from _whose(context, carrier.when, "types", "carriers", number, "when")
         yield from judged(carrier.when, OPERAND_FACTS, "types", "carriers", number, "when")
     for number, container in enumerate(spec.types.containers):
-        yield from judged(container.when, OPERAND_FACTS, "types", "containers", number, "when")
+        yield from judged(container.when, OPERAND_FACTS.union(ARGUMENTS), "types", "containers", number, "when")
     for section in ("block_formats", "block_scaling"):
         for number, part in enumerate(getattr(spec, section)):
             yield from judged(part.of, OPERAND_FACTS, section, number, "of")

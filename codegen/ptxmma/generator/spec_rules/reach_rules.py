@@ -8,12 +8,13 @@ from typing import NamedTuple
 from ptxmma.catalog import layouts
 from ptxmma.catalog.descriptor_readers import reads
 from ptxmma.catalog.operands import ROLES, matrix_types
+from ptxmma.catalog.product_rules import deep
 from ptxmma.catalog.resolution import OPERATION
 from ptxmma.catalog.variants import expand, representatives
 from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.condition_rules import CONDITIONAL, conditions_beside
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
-from ptxmma.model import Condition, Facts, Kind, matches, operand_names
+from ptxmma.model import Condition, Facts, InstructionSet, Kind, matches, operand_names
 
 
 class _OperandUse(NamedTuple):
@@ -37,7 +38,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, entry in enumerate(spec.instructions):
         facts = [variant.facts for variant in expand(entry)]
         everything += facts
-        sparse += facts if entry.sparse else ()
+        sparse += [*facts, *_products(context, entry)] if entry.sparse else ()
         for name in CONDITIONAL:
             for number, rule in enumerate(getattr(entry, name)):
                 yield from unreached(context, rule.when, facts, ("instructions", index, name, number, "when"))
@@ -115,13 +116,17 @@ def _uses(context: RuleContext, index: int) -> Iterator[_OperandUse]:
 
 def _chosen(context: RuleContext, index: int) -> Iterator[_OperandUse]:
     """The multiplicands of an instruction whose types its descriptor chooses; they have no name that a carrier or a layout could have."""
-    spec, entry = context.spec, context.spec.instructions[index]
-    if spec.tensor_products is None or entry.operation != OPERATION:
-        return
-    for variant in expand(entry):
-        for row in (row for row in spec.tensor_products.types if matches(row.of, variant.facts)):
-            for element in dict.fromkeys((*row.atype, *row.btype)):
-                yield _OperandUse("", "tensor-matrix", element, variant.facts, "", context.at("instructions", index))
+    for facts in _products(context, context.spec.instructions[index]):
+        for name in ("atype", "btype"):
+            yield _OperandUse("", "tensor-matrix", str(facts[name]), facts, "", context.at("instructions", index))
+
+
+def _products(context: RuleContext, entry: InstructionSet) -> Iterator[Facts]:
+    """The facts of the products of an instruction whose types and depth its descriptor chooses."""
+    rules = context.spec.tensor_products
+    if rules is not None and entry.operation == OPERATION:
+        for variant in expand(entry):
+            yield from ({**variant.facts, **values} for values in deep(rules, variant.facts))
 
 
 def _carriers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:

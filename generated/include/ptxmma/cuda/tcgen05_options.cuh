@@ -18,6 +18,7 @@ struct tensor_metadata {
 
 // Options of calls; negate_a and negate_b are those of other instructions, too, and <ptxmma/cuda/hints.cuh> has the hints.
 struct saturate {};  // whether sums of integers saturate
+struct sparsity_version {};  // version of sparsity: 1 on sm_107a, 0 elsewhere; of a dense product it means nothing
 struct ashift {};  // the rows of A move down by one, except for the last
 template <int Columns>
 struct max_shift {};  // largest shift at which .ws may reuse B
@@ -79,7 +80,7 @@ struct number_among<Tag, First, Others...> : number_among<Tag, Others...> {};
 // Whether a tag is an option.
 template <class Tag>
 struct is_option {
-  static constexpr bool value = !given<void, typename hint_for<Tag>::type>::value || given<Tag, saturate, negate_a, negate_b, ashift>::value;
+  static constexpr bool value = !given<void, typename hint_for<Tag>::type>::value || given<Tag, saturate, negate_a, negate_b, sparsity_version, ashift>::value;
 };
 template <int Columns>
 struct is_option<max_shift<Columns>> {
@@ -103,12 +104,13 @@ template <class Product, bool TensorA, class... Options>
 struct product_options {
   static constexpr ptxmma_tcgen05_product p = Product::p;
   static_assert((is_option<Options>::value && ...),
-                "ptxmma: the options of a call are saturate, negate_a, negate_b, ashift, max_shift<Columns>, scale_input_d<Power>, and the hints of <ptxmma/cuda/hints.cuh>");
+                "ptxmma: the options of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_input_d<Power>, and the hints of <ptxmma/cuda/hints.cuh>");
   static_assert(!given<saturate, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_I8)), "ptxmma: saturate is for kind::i8");
   static_assert(!given<negate_a, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)), "ptxmma: negate_a is for kind::f16, kind::tf32, kind::f8f6f4, kind::mxf8f6f4, kind::mxf4, kind::mxf4nvf4");
   static_assert(!given<negate_b, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)), "ptxmma: negate_b is for kind::f16, kind::tf32, kind::f8f6f4, kind::mxf8f6f4, kind::mxf4, kind::mxf4nvf4");
   static_assert(!number_among<max_shift, Options...>::given || ((p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8)), "ptxmma: max_shift is for kind::f16, kind::tf32, kind::f8f6f4, kind::i8");
   static_assert(!number_among<max_shift, Options...>::given || (number_among<max_shift, Options...>::value == 0 || number_among<max_shift, Options...>::value == 8 || number_among<max_shift, Options...>::value == 16 || number_among<max_shift, Options...>::value == 32), "ptxmma: max_shift is one of 0, 8, 16, 32");
+  static_assert(!given<sparsity_version, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)), "ptxmma: sparsity_version is for kind::mxf4, kind::mxf4nvf4");
   static_assert(!given<ashift, Options...>::value || (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8)) && TensorA && (p.m == 128 || p.m == 256)), "ptxmma: ashift is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32, kind::f8f6f4, kind::i8, and for A in tensor memory with M = 128 or 256");
   static_assert(!number_among<scale_input_d, Options...>::given || (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32))), "ptxmma: scale_input_d is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32");
 
@@ -126,6 +128,7 @@ struct product_options {
     chosen.saturate = given<saturate, Options...>::value;
     chosen.negate_a = given<negate_a, Options...>::value;
     chosen.negate_b = given<negate_b, Options...>::value;
+    chosen.sparsity_version = given<sparsity_version, Options...>::value;
     chosen.max_shift = number_among<max_shift, Options...>::value == 8 ? 1 : number_among<max_shift, Options...>::value == 16 ? 2 : number_among<max_shift, Options...>::value == 32 ? 3 : 0;
     return chosen;
   }

@@ -27,6 +27,7 @@ def tables(spec: Spec, opcodes: Sequence[Instruction]) -> tuple[list[str], str]:
     chosen = [
         struct_tables.table(met(rules.types, facts), titles={"dtype": "D", "atype": "A", "btype": "B"}),
         struct_tables.table(met(rules.depths, facts), titles={"k": "K", **needs}),
+        struct_tables.table(met(rules.sparsities, facts), titles={"version": "Version of sparsity", **needs}),
         struct_tables.table(met(rules.shapes, facts), **sizes),
         struct_tables.table(met(rules.scales, facts), titles=scales),
     ]
