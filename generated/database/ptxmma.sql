@@ -425,7 +425,7 @@ CREATE TABLE semantics_unspecified (
   PRIMARY KEY ("semantics", "position")
 ) WITHOUT ROWID;
 
--- How a chip sums, measured: subnormal inputs count, but are not normalised; some sums keep fewer bits than the manual promises.
+-- A chip's way of summing, measured.
 CREATE TABLE accumulations (
   "id" INTEGER PRIMARY KEY,
   "semantics" INTEGER NOT NULL REFERENCES semantics("id"),
@@ -450,7 +450,7 @@ CREATE TABLE statements (
   "source" TEXT NOT NULL
 );
 
--- Where data lies in the registers of the threads: one formula for a set of shapes and types.
+-- The layout of data in the registers of the threads: one formula for a set of shapes and types.
 CREATE TABLE register_layouts (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -559,7 +559,7 @@ CREATE TABLE granularity_ordered (
   PRIMARY KEY ("granularity", "position")
 ) WITHOUT ROWID;
 
--- Which field describes a chunk, by the units of it that are not zero.
+-- The field that describes a chunk, by the units of it that are not zero.
 CREATE TABLE choices (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -653,7 +653,7 @@ CREATE TABLE swizzle_atom_k (
   PRIMARY KEY ("swizzle", "position")
 ) WITHOUT ROWID;
 
--- How a matrix operand lies in shared memory for one majorness and one group of swizzle modes.
+-- The layout of a matrix operand in shared memory for one majorness and one group of swizzle modes.
 CREATE TABLE canonical_layouts (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -770,7 +770,7 @@ CREATE TABLE tensor_column_targets (
   PRIMARY KEY ("tensor_column", "position")
 ) WITHOUT ROWID;
 
--- Where an operand lies in tensor memory: formulas there and back.
+-- The layout of an operand in tensor memory: formulas there and back.
 CREATE TABLE tensor_layouts (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -868,7 +868,7 @@ CREATE TABLE product_type_btype (
   PRIMARY KEY ("product_type", "position")
 ) WITHOUT ROWID;
 
--- A depth K; where several are legal, the first is that of a descriptor whose K field is 0.
+-- A depth K; where several are legal, a descriptor whose K field is 0 has the first.
 CREATE TABLE product_depths (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -1014,7 +1014,7 @@ CREATE TABLE field_case_targets (
   PRIMARY KEY ("field_case", "position")
 ) WITHOUT ROWID;
 
--- Which columns of B a product takes as zeros, by the fields of a descriptor.
+-- The columns of B that a product takes as zeros, by the fields of a descriptor.
 CREATE TABLE column_masks (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -1055,7 +1055,7 @@ CREATE TABLE mask_example_masks (
   PRIMARY KEY ("mask_example", "position")
 ) WITHOUT ROWID;
 
--- How the asynchronous instructions of some families are ordered against registers and memory.
+-- The order of some families' asynchronous instructions against registers and memory.
 CREATE TABLE protocols (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -1093,7 +1093,7 @@ CREATE TABLE steps (
   "source" TEXT NOT NULL
 );
 
--- What must come between two events so that the second sees the first.
+-- The instruction that must come between two events so that the second sees the first.
 CREATE TABLE orderings (
   "id" INTEGER PRIMARY KEY,
   "protocol" INTEGER NOT NULL REFERENCES protocols("id"),
@@ -1116,7 +1116,7 @@ CREATE TABLE proxy_accesses (
   "source" TEXT NOT NULL
 );
 
--- Who executes some instructions, so that they take effect once.
+-- The threads that execute some instructions, so that these take effect once.
 CREATE TABLE issuers (
   "id" INTEGER PRIMARY KEY,
   "protocol" INTEGER NOT NULL REFERENCES protocols("id"),

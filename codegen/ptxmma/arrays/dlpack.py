@@ -1,6 +1,6 @@
 """Arrays of other libraries as NumPy arrays: DLPack, also of the types that NumPy does not import (bf16 and FP8).
 
-The structures are those of DLPack's ``dlpack.h``, with and without a version.
+The structures come from DLPack's ``dlpack.h``, with and without a version.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-#: What `__dlpack_device__` says of the host's memory.
+#: The host's memory, as `__dlpack_device__` gives it.
 _HOST = (1, 0)
 #: The kinds of numbers by their code, as the name of a dtype without its bits.
 _KINDS = {0: "int", 1: "uint", 2: "float", 6: "bool"}
@@ -107,7 +107,7 @@ def _elsewhere(value: Any, what: str) -> str:
 
 
 def tensor_of(capsule: Any) -> Tensor:
-    """What a capsule holds.  It stays the owner of the memory."""
+    """The tensor in a capsule.  The capsule stays the owner of the memory."""
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

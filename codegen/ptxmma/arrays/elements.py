@@ -1,10 +1,10 @@
-"""Elements as arrays: which dtype holds which type, its bits, its numbers, and torch tensors without a copy.
+"""Elements as arrays: the dtype of each type, its bits, its numbers, and torch tensors without a copy.
 
 A matrix of some element type is an array of the type's own dtype (NumPy's, or ``ml_dtypes``'s for bf16, fp8, fp6, fp4 and the
 4-bit integers), or an array of unsigned integers of the same size that hold the bits.  Types narrower than a byte have one element
-in each byte; :func:`ptxmma.pack_bytes` and :func:`ptxmma.unpack_bytes` lead to several in each, and back.  A torch tensor
+in each byte; :func:`ptxmma.pack_bytes` and :func:`ptxmma.unpack_bytes` convert to several in each, and back.  A torch tensor
 serves as well: on the CPU its memory is used as it is, and from a device it is copied.  So are arrays that offer DLPack or
-``__array_interface__``, such as those of CuPy and JAX.
+``__array_interface__``, such as the arrays of CuPy and JAX.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def bits(value: Any, itemsize: int, what: str) -> Array:
     """An array of any dtype of that many bytes as unsigned integers; the same memory.
 
     Raises:
-        ValueError: as :func:`as_array`, or a dtype of another size.
+        ValueError: for the reasons of :func:`as_array`, or a dtype of another size.
     """
     array = as_array(value, what)
     if array.dtype.itemsize != itemsize:
@@ -138,7 +138,7 @@ def _named_only() -> list[np.dtype[Any]]:
 
 
 def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
-    """The bits of every element as unsigned integers, those of narrow types in the low bits; the same memory, not a copy.
+    """The bits of every element as unsigned integers, narrow types in the low bits; the same memory, not a copy.
 
     Raises:
         ValueError: not an array, another dtype than the type's own or the unsigned integer of its size, or bits beyond its width,
@@ -184,7 +184,7 @@ def numbers(bits: Array, element: ElementType) -> Array:
 
 
 def extended(array: Array, shape: tuple[int, ...], fill: int = 0) -> Array:
-    """The array with ``fill`` behind its elements, up to ``shape``; itself where it has that shape."""
+    """The array with ``fill`` after its elements, up to ``shape``; itself where it has that shape."""
     if array.shape == shape:
         return array
     result = np.full(shape, fill, array.dtype)

@@ -22,21 +22,21 @@ _PANEL = 1 << 18
 
 
 class Tiling:
-    """Where the elements of one tile of a matrix are in the registers of all threads.
+    """The places of one tile's elements in the registers of all threads.
 
     Args:
         places: maps ``(i, lane)`` to ``(row, col)``, perhaps to the number of a matrix too.
         shape: matrices, rows and columns of a tile.
         threads: threads that hold it together; each has the same number of elements.
         bits: width of an element in a register.
-        lead: what ``places`` calls the number of a matrix, where there are several.
+        lead: the name that ``places`` has for the number of a matrix, where there are several.
 
     Attributes:
-        folds: for elements narrower than a byte, ``(axis, below, width)`` of each step that doubles their width: along ``axis``,
-            an element moves above the one that is ``below`` earlier.
-        word: the dtype of what is moved in one piece.
+        folds: the steps that join elements narrower than a byte, ``(axis, below, width)`` for each: it doubles their width, and along
+            ``axis`` an element moves above the one that is ``below`` earlier.
+        word: the dtype of the words, which move in one piece.
         shape: matrices, rows and columns of a tile in words.
-        order: for each word, in the order of threads and registers, its flat position in the tile.
+        order: the flat position in the tile of each word, in the order of threads and registers.
     """
 
     def __init__(self, places: BitMap, shape: tuple[int, int, int], threads: int, bits: int, lead: str = "") -> None:
@@ -137,7 +137,7 @@ class Tiling:
 
 
 def _without(value: Any, bits: Sequence[int]) -> Any:
-    """``value`` without those of its bits."""
+    """``value`` without ``bits``: the bits above them move down."""
     for bit in sorted(bits, reverse=True):
         value = value >> bit + 1 << bit | value & (1 << bit) - 1
     return value

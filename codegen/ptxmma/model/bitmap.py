@@ -70,7 +70,7 @@ class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True)
 
     def apply(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs for the given inputs (integers or arrays)."""
-        zero: Any = next(iter(values.values())) & 0  # of the callers' own kind: an array where they pass arrays
+        zero: Any = next(iter(values.values())) & 0  # a zero of the callers' own kind: an array where they pass arrays
         results = {}
         for output, steps in self._steps:
             result = zero

@@ -9,7 +9,7 @@ import msgspec
 
 from ptxmma.model.fields import like
 
-#: What a condition is tested against: qualifiers, ``family``, ``m``, ``n``, ``k``, ``bits`` … of one variant or operand.
+#: The values that a condition reads: qualifiers, ``family``, ``m``, ``n``, ``k``, ``bits`` … of one variant or operand.
 Facts = Mapping[str, str | int]
 
 

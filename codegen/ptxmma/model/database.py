@@ -132,7 +132,7 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
 class Database(Entry, frozen=True, kw_only=True, dict=True):
     """The content of ``ptxmma.json``: the spec and every layout that is derived from it."""
 
-    generated: str = ""  # what made the file, from what
+    generated: str = ""  # the generator that made the file, and its input
     spec: Spec
     layouts: tuple[Layout, ...]
 

@@ -16,9 +16,11 @@ _Bit = Annotated[int, Meta(ge=0, le=63)]
 class FieldCase(Entry, frozen=True, kw_only=True):
     """The legal values of a field where ``when`` holds."""
 
-    when: tuple[Condition, ...] = ()  # of the kind and of other fields: {kind: "kind::f16", sparse: 0}
-    values: dict[Annotated[str, like(r"^[A-Za-z0-9_]+$", "a value")], Natural] = {}  # what the field holds for each; any number if empty
-    targets: Annotated[tuple[TargetName, ...], SOME] = ()  # on these and those that include one of them; on all if empty
+    when: tuple[Condition, ...] = ()  # conditions on the kind and on other fields: {kind: "kind::f16", sparse: 0}
+    values: dict[
+        Annotated[str, like(r"^[A-Za-z0-9_]+$", "a value")], Natural
+    ] = {}  # values, each with the number in the field; any number if empty
+    targets: Annotated[tuple[TargetName, ...], SOME] = ()  # these targets and all that include one of them; all targets if empty
     source: Source = ""
 
 
@@ -33,8 +35,8 @@ class DescriptorField(Entry, frozen=True, kw_only=True):
     shift: Natural = 0  # the field holds value >> shift
     less: Natural = 0  # the field holds value - less
     unit: Literal["", "bytes", "columns", "lanes"] = ""
-    default: int | None = None  # what the field holds where nobody says otherwise
-    fixed: int | None = None  # what the field always holds
+    default: int | None = None  # the number that the field holds unless the user gives another
+    fixed: int | None = None  # the only number that the field holds
     cases: tuple[FieldCase, ...] = ()  # the legal values; where none of several cases applies, the field is 0
     source: Source
 
@@ -44,11 +46,11 @@ class DescriptorFormat(Entry, frozen=True, kw_only=True):
 
     name: Identifier  # "tcgen05_instruction": start of its identifiers
     title: Text
-    describes: Literal["matrix", "instruction", "columns"]  # what an instruction reads it for
-    family: Name  # "tcgen05": of the instructions that read it, or of all whose families begin so
+    describes: Literal["matrix", "instruction", "columns"]  # the thing that it describes to an instruction
+    family: Name  # "tcgen05": the family of the instructions that read it, or the start of their families
     kinds: tuple[Name, ...] = ()  # the values of the qualifier "kind" for which it is; for all if empty
     bits: Literal[32, 64]
-    spare: Literal["ignored", "zero"]  # what is known of bits that belong to no field
+    spare: Literal["ignored", "zero"]  # the treatment of bits that belong to no field
     fields: Annotated[tuple[DescriptorField, ...], SOME]
     notes: tuple[Statement, ...] = ()
     source: Source
@@ -58,18 +60,18 @@ class MaskExample(Entry, frozen=True, kw_only=True):
     """A mask that the manual prints: the lowest columns of each part, the first on the right."""
 
     m: Positive
-    fields: dict[Identifier, Natural]  # of the descriptor; fields that are left out are 0
+    fields: dict[Identifier, Natural]  # the fields of the descriptor; fields that are left out are 0
     masks: Annotated[tuple[Binary, ...], SOME]
     source: Source
 
 
 class ColumnMask(Entry, frozen=True, kw_only=True):
-    """Which columns of B a product takes as zeros, by the fields of a descriptor."""
+    """The columns of B that a product takes as zeros, by the fields of a descriptor."""
 
     descriptor: Identifier  # the name of its format
     parts: dict[Annotated[str, like(r"^[0-9]+$", "an M")], Positive]  # parts of equal size into which N columns fall, for each M
-    #: 1 for a column that is taken as zeros: over ``column`` of the part, the descriptor's fields, and those that have the number of the
-    #: part at the end of their name, without it.
+    #: 1 for a column that is taken as zeros.  The formula reads ``column`` of the part and the descriptor's fields; a field whose name ends
+    #: with the number of the part is read by its name without this number.
     zero: Formula
     examples: tuple[MaskExample, ...] = ()
     source: Source

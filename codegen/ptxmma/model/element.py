@@ -90,9 +90,9 @@ VariableSpace = Literal["const", "global", "local", "param", "shared"]
 class Carrier(Entry, frozen=True, kw_only=True):
     """The register types that assemblers accept for an operand; wrappers use the first."""
 
-    operands: Annotated[tuple[Name, ...], SOME]  # of the instructions that match: ("a", "b")
+    operands: Annotated[tuple[Name, ...], SOME]  # operands of the instructions that match: ("a", "b")
     elements: tuple[Name, ...]  # ("f16", "bf16"); empty: operands without elements
-    when: tuple[Condition, ...]  # each says of which family or instruction
+    when: tuple[Condition, ...]  # conditions, each with a family or an instruction
     registers: Annotated[tuple[Name, ...], SOME]  # ("b32", "f16x2", "u32", "s32")
     spaces: Annotated[tuple[VariableSpace, ...], SOME] = ()  # addresses: the state spaces whose variables they take as well
     source: Source

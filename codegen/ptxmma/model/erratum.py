@@ -19,8 +19,8 @@ class Sighting(Entry, frozen=True, kw_only=True):
 
     tool: Annotated[Source, Meta(description='"ptxas 12.0 to 13.5": every pinned release in between that knows the target; "H200"')]
     target: TargetName  # "sm_90a"
-    ptx: VersionText = ""  # version of the module; the newest that each release speaks where there is none
-    compiled_for: TargetName = ""  # another target than that of the module
+    ptx: VersionText = ""  # version of the module; without one, the newest version that each release supports
+    compiled_for: TargetName = ""  # the assembler's target where it is not the module's
     asked: Text = ""
     example: Annotated[str, like(r"^[0-9a-f]{16}$", "digest of an example of the reference, as in spec/evidence/examples.json")] = ""
     answer: Text  # "accepted", or the exact message
@@ -64,8 +64,8 @@ class Overwriting(Entry, frozen=True, kw_only=True):
     when: tuple[Condition, ...]
 
 
-#: What becomes of code that follows the manual: it computes something else, an assembler refuses it, nothing, since assemblers accept more
-#: than the manual has, or nothing, since only the text is wrong.
+#: The fate of code that follows the manual: it computes something else, an assembler refuses it, nothing happens since assemblers accept
+#: more than the manual has, or nothing happens since only the text is wrong.
 Bite = Literal["wrong data", "refused", "accepted", "misprint"]
 
 
@@ -76,12 +76,12 @@ class Erratum(Entry, frozen=True, kw_only=True):
     section: Source
     says: Text
     holds: Text
-    known: Text  # how that is known
+    known: Text  # the evidence, in words
     family: Name = ""
     when: Annotated[tuple[Condition, ...], Meta(description="the variants of the family that it concerns; all where it is absent")] = ()
     bites: Annotated[Bite, Meta(description="what becomes of code that follows the manual")]
-    rules: tuple[Quirk, ...] = ()  # what a checker has to know; `seen` is the evidence
-    overwriting: tuple[Overwriting, ...] = ()  # what an assembler generates wrong code of
+    rules: tuple[Quirk, ...] = ()  # rules that a checker applies; `seen` is the evidence
+    overwriting: tuple[Overwriting, ...] = ()  # instructions for which an assembler generates wrong code
     seen: Annotated[tuple[Sighting, ...], Meta(min_length=1, description="what tools were asked, and their exact answers")] = ()
     textual: Annotated[bool, Meta(description="the manual against itself or against arithmetic: no tool takes part")] = False
 

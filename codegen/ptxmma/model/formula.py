@@ -136,7 +136,7 @@ def evaluate_cases(cases: Sequence[tuple[ast.expr | None, ast.expr]], variables:
     """Evaluate guarded cases, ``(guard, formula)`` in order, the first true guard wins; a guard of None is always true.
 
     Raises:
-        FormulaError: as :func:`evaluate`, or a point that no guard admits.
+        FormulaError: for the reasons of :func:`evaluate`, or at a point that no guard admits.
     """
     result: list[int | None] = [None] * points
     for guard, tree in cases:

@@ -11,13 +11,13 @@ from ptxmma.model import formula
 from ptxmma.model.conditions import Condition, Entry
 from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, Token, VersionText, like
 
-#: A size; larger ones are slips.  The rules judge those that a value spells.
+#: A size; larger ones are slips.  The rules judge the sizes that a value spells.
 Extent = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": 4096})]
-#: What fits into 32 bits, signed or not.
+#: An integer that fits into 32 bits, signed or not.
 Immediate = Annotated[int, Meta(ge=-(2**31), le=2**32 - 1)]
 QualifierName = Annotated[str, like(r"^[a-z_]+$", "lower-case letters and '_'")]
 OperandName = Annotated[str, like(r"^[A-Za-z][A-Za-z0-9-]*$", "letters, digits and '-', a letter first")]
-#: The kinds of operands; ``ROLES`` of :mod:`ptxmma.catalog.operands` has what is known of each.
+#: The kinds of operands; ``ROLES`` of :mod:`ptxmma.catalog.operands` has a class for each.
 Kind = Literal[
     "fragment", "accumulator", "descriptor", "address", "stride", "predicate", "metadata", "selector",
     "immediate", "majorness", "negation", "scale-data", "byte-id", "thread-id",
@@ -26,7 +26,7 @@ Kind = Literal[
     "instruction-descriptor", "lane-mask", "column-mask",
     "reduction", "indices", "tensor-copy",
 ]  # fmt: skip
-#: What instructions do; ``OPERATIONS`` of :mod:`ptxmma.matrices.operations` has a class for each.
+#: The operations of instructions; ``OPERATIONS`` of :mod:`ptxmma.matrices.operations` has a class for each.
 Verb = Literal[
     "multiply", "load", "store", "transpose", "allocate", "shift",
     "tensor-load", "tensor-reduce", "tensor-compress", "tensor-store", "tensor-copy", "tensor-multiply", "synchronise",
@@ -57,8 +57,8 @@ class Qualifier(Entry, frozen=True, kw_only=True):
     """The meaning of one placeholder of the syntax."""
 
     title: Text  # "element type of A"
-    usual: Token = ""  # left out of identifiers where it has this value: "row"
-    default: Annotated[tuple[QualifierDefault, ...], SOME] = ()  # what leaving it out means
+    usual: Token = ""  # the value that identifiers leave out: "row"
+    default: Annotated[tuple[QualifierDefault, ...], SOME] = ()  # the values that leaving it out means
 
 
 class QualifierDefault(Entry, frozen=True, kw_only=True):
@@ -100,19 +100,19 @@ class OperandKind(Entry, frozen=True, kw_only=True):
     sparse: bool = False  # holds the kept elements of a sparse matrix only
     access: Literal["read", "write", "read-write"] = "read"
     values: Annotated[tuple[Immediate, ...], SOME] = ()  # legal immediates
-    other_values: tuple[OtherValues, ...] = ()  # those that replace them in some forms
+    other_values: tuple[OtherValues, ...] = ()  # legal immediates of some forms, in place of `values`
     limit: Annotated[int, Meta(ge=0, le=2**32 - 1)] = -1  # legal immediates: 0..limit
-    meanings: dict[Annotated[str, like(r"^[A-Za-z]+$", "a word")], int] = {}  # what legal immediates mean: {"K": 0, "MN": 1}
+    meanings: dict[Annotated[str, like(r"^[A-Za-z]+$", "a word")], int] = {}  # words for legal immediates: {"K": 0, "MN": 1}
     default: int | None = None  # value that wrappers assume
-    immediate: bool = False  # may be an immediate
-    register: bool = True  # may be a register
+    immediate: bool = False  # an immediate is accepted
+    register: bool = True  # a register is accepted
     uniform: Name = ""  # scope over which it must have one value: "warp"
     alignment: Formula = ""  # addresses: bytes, as a formula over extents and bits: "16"
     memory_bits: Formula = ""  # addresses: bits of an element in memory, where registers have more: "packed"
     row_bytes: Formula = ""  # addresses: bytes of the row that begins there: "cols * bits // 8"
     unit: Text = ""  # strides: what they count: "elements"
     order: Name = ""  # strides: qualifier that says whether rows ("row") or columns ("col") lie one after another
-    requires: tuple[Requirement, ...] = ()  # what an operand list with it needs beyond the instruction
+    requires: tuple[Requirement, ...] = ()  # requirements of operand lists with it, beyond the instruction's
     source: Source
 
 
@@ -133,15 +133,18 @@ class Observation(Entry, frozen=True, kw_only=True):
     when: tuple[Condition, ...] = ()
     ptx: VersionText = ""
     targets: Annotated[tuple[TargetName, ...], SOME] = ()
-    releases: Text = ""  # where releases differ: which, and how
+    releases: Text = ""  # differences between releases, in words
     source: Source
 
 
 class Accumulation(Entry, frozen=True, kw_only=True):
-    """How a chip sums, measured: subnormal inputs count, but are not normalised; some sums keep fewer bits than the manual promises."""
+    """A chip's way of summing, measured.
+
+    Subnormal inputs count, but are not normalised.  Some sums keep fewer bits than the manual promises.
+    """
 
     chip: Text  # "H200"
-    target: TargetName  # the instructions that it runs are those of this target: "sm_90a"
+    target: TargetName  # the target whose instructions it runs: "sm_90a"
     fraction_bits: Positive = 0  # bits that each term keeps below the leading bit of the largest; 0: as many as the manual promises
     text: Text
     source: Source
@@ -154,9 +157,9 @@ class Semantics(Entry, frozen=True, kw_only=True):
     multiply: Text  # "exact", "at least f32", …
     bitwise: Literal["", "and", "xor"] = ""  # single bits only: the operation on them in place of products
     accumulate: Text  # "at least f32", "s32"
-    sums: Name  # type whose precision the sums have at least: "f32"
+    sums: Name  # type whose precision is the minimum for sums: "f32"
     overflow: Literal["", "wrap", "saturate"] = ""  # integers only
-    rounds: Literal["", "nearest"] = ""  # where sums are known to round so
+    rounds: Literal["", "nearest"] = ""  # rounding of the sums, where it is stated
     truncates: Natural = 0  # low bits of each input element that are ignored
     unspecified: tuple[Text, ...] = ()
     observed: tuple[Accumulation, ...] = ()
@@ -186,9 +189,9 @@ class Hint(Entry, frozen=True, kw_only=True):
     name: QualifierName  # "collector_a"
     title: Text
     values: Annotated[dict[Token, HintValue], Meta(min_length=1)]
-    default: Token  # what leaving it out means: "collector::a::discard"
+    default: Token  # the value that leaving it out means: "collector::a::discard"
     when: tuple[Condition, ...] = ()  # the variants that take it
-    requires: tuple[Requirement, ...] = ()  # what it needs beyond the instruction
+    requires: tuple[Requirement, ...] = ()  # requirements beyond the instruction's
     source: Source
 
 
@@ -235,7 +238,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
         Meta(description="qualifiers, or modifiers that every form has, in the order that assemblers heed; all others may change places"),
     ] = ()
     repeatable: tuple[Token, ...] = ()  # tokens that assemblers take twice
-    hints: tuple[Hint, ...] = ()  # in the order in which the manual has them
+    hints: tuple[Hint, ...] = ()  # hints in the manual's order
     ignored: Annotated[tuple[Ignored, ...], Meta(description="modifiers that belong to no form, and that assemblers take and ignore")] = ()
     qualifiers: dict[QualifierName, Qualifier] = {}
     extents: dict[Identifier, Extents] = {}  # the qualifiers that say sizes: {"shape": "m{m}n{n}k{k}"}
@@ -257,7 +260,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def start(self) -> bytes:
-        """How every opcode of it starts in PTX: ``b"tcgen05.mma"``."""
+        """The start of each of its opcodes in PTX: ``b"tcgen05.mma"``."""
         return (self.opcode or self.name).encode()
 
     @functools.cached_property

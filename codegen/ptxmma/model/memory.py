@@ -19,7 +19,7 @@ class Swizzle(Entry, frozen=True, kw_only=True):
     title: Text
     bytes: Positive  # contiguous bytes that are permuted together: 16 for none
     pattern: Positive  # bytes after which the pattern repeats, and to which it is aligned
-    formula: Formula = ""  # where it is not that of the others: see ``swizzle_formula``
+    formula: Formula = ""  # a formula of its own, in place of ``swizzle_formula``
     cute: Text  # "Swizzle<3,4,3>"
     atom_mn: tuple[Positive, Positive]  # atom in 128-bit units, MN-major: (leading, strided)
     atom_k: tuple[Natural, Natural]  # K-major; 0 where no K-major layout has this mode
@@ -31,7 +31,7 @@ class Banks(Entry, frozen=True, kw_only=True):
     """The banks of shared memory: consecutive words lie in consecutive banks, and each bank serves one word at a time."""
 
     count: Positive  # 32
-    bytes: Positive  # of a word: 4
+    bytes: Positive  # bytes of a word: 4
     source: Source
 
 
@@ -44,13 +44,13 @@ class TensorMap(Entry, frozen=True, kw_only=True):
 
 
 class CanonicalLayout(Entry, frozen=True, kw_only=True):
-    """How a matrix operand lies in shared memory for one majorness and one group of swizzle modes."""
+    """The layout of a matrix operand in shared memory for one majorness and one group of swizzle modes."""
 
     majorness: Literal["K", "MN"]
     swizzles: Annotated[tuple[SwizzleName, ...], SOME]
     cute: Text  # the manual's shape:stride text
     offset: Formula  # bytes from the start, before the swizzle: formula over x, k, size, span, lbo, sbo
-    lbo: Text  # what the leading-dimension byte offset means
+    lbo: Text  # the meaning of the leading-dimension byte offset
     sbo: Text
     uses_lbo: bool
     source: Source
@@ -71,7 +71,7 @@ class Padded(Entry, frozen=True, kw_only=True):
     """Narrow element types that instructions read with padding: so many fill the bytes that a matrix is aligned to, the low bits first."""
 
     majorness: Literal["K", "MN"]
-    family: Name  # as of Majorness
+    family: Name  # the family that reads it, as in Majorness
     swizzles: Annotated[tuple[SwizzleName, ...], SOME]
     elements: Annotated[tuple[Name, ...], SOME]
     group: Positive  # elements that share an alignment's bytes

@@ -30,6 +30,6 @@ class Throughput(Entry, frozen=True, kw_only=True):
     chip: Text  # "NVIDIA A100 (SXM4)"
     target: TargetName  # "sm_80"
     sms: Positive  # 108
-    clock: Annotated[Positive, Meta(description="MHz")]  # at which the published numbers hold: 1410
+    clock: Annotated[Positive, Meta(description="MHz")]  # the clock of the published numbers: 1410
     rates: Annotated[tuple[Rate, ...], SOME]
     source: Source

@@ -1,4 +1,4 @@
-"""How asynchronous instructions are ordered."""
+"""The order of asynchronous instructions."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class Definition(Entry, frozen=True, kw_only=True):
 
 
 class Ordering(Entry, frozen=True, kw_only=True):
-    """What must come between two events so that the second sees the first."""
+    """The instruction that must come between two events so that the second sees the first."""
 
     earlier: Text  # "access to a register"
     later: Text  # "wgmma.mma_async with it as accumulator or fragment of A"
     needs: Annotated[str, like(r"^[a-z0-9_.:]*$", "an instruction, or empty")]  # "wgmma.fence"; "": they are ordered anyway
-    by: Text = ""  # who executes it: "every warp of the warpgroup"
+    by: Text = ""  # the threads that execute it: "every warp of the warpgroup"
     text: Text
     source: Source
 
 
 class Issuer(Entry, frozen=True, kw_only=True):
-    """Who executes some instructions, so that they take effect once."""
+    """The threads that execute some instructions, so that these take effect once."""
 
     instructions: Annotated[tuple[Name, ...], SOME]  # ("tcgen05.alloc", "tcgen05.dealloc")
-    alone: Text  # in one thread block: "one warp"
-    pair: Text = ""  # in a pair of thread blocks: "one warp of each"
+    alone: Text  # the threads in one thread block: "one warp"
+    pair: Text = ""  # the threads in a pair of thread blocks: "one warp of each"
     text: Text
     source: Source
 
@@ -64,10 +64,10 @@ class ProxyAccess(Entry, frozen=True, kw_only=True):
 
 
 class Protocol(Entry, frozen=True, kw_only=True):
-    """How the asynchronous instructions of some families are ordered against registers and memory."""
+    """The order of some families' asynchronous instructions against registers and memory."""
 
     title: Text  # "wgmma"
-    families: Annotated[tuple[Name, ...], SOME]  # those whose asynchronous instructions it orders
+    families: Annotated[tuple[Name, ...], SOME]  # the families whose asynchronous instructions it orders
     definitions: tuple[Definition, ...]
     steps: tuple[Step, ...]
     orderings: tuple[Ordering, ...]

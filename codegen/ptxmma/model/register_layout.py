@@ -20,7 +20,7 @@ class Case(Entry, frozen=True, kw_only=True):
 #: The axis that tells copies of one element apart.
 COPY = "copy"
 
-#: What printed formulas say of a sparse matrix beside its axes: the columns that a register's elements are picked from.
+#: The names that printed formulas of a sparse matrix have beside its axes: the columns from which a register's elements are picked.
 WINDOW = ("first", "last")
 
 #: A formula, or guarded cases of which the first with a true condition holds.
@@ -31,7 +31,7 @@ class Stated(Entry, frozen=True, kw_only=True):
     """The manual's own formula for one shape: it must agree with ours, or differ where ``erratum`` says so."""
 
     section: Source
-    of: tuple[Condition, ...]  # which instances
+    of: tuple[Condition, ...]  # conditions on its instances
     let: Let = {}
     at: dict[Identifier, Cases] = {}  # axes; "first" and "last": the window of columns of a sparse A
     registers: Positive = 0
@@ -39,10 +39,10 @@ class Stated(Entry, frozen=True, kw_only=True):
 
 
 class RegisterLayout(Entry, frozen=True, kw_only=True):
-    """Where data lies in the registers of the threads: one formula for a set of shapes and types.
+    """The layout of data in the registers of the threads: one formula for a set of shapes and types.
 
-    It goes one way or the other.  With a formula for each axis it says which place of a matrix element ``i`` of a thread is.  With formulas
-    for ``lane`` and ``bit`` (or ``byte``) it says which thread and which bits of its register hold what belongs to a place.
+    It goes one way or the other.  Formulas for the axes give the place of a thread's element ``i`` in the matrix.  Formulas for ``lane``
+    and ``bit`` (or ``byte``) give the thread and the bits of its register that hold the data of a place.
     """
 
     operands: Annotated[tuple[Name, ...], SOME]  # ("c", "d")
@@ -57,7 +57,7 @@ class RegisterLayout(Entry, frozen=True, kw_only=True):
     steps: dict[Identifier, Formula] = {}  # axes whose numbers are multiples of a number, as formulas: {"byte_id": "blocks"}
     let: Let = {}
     at: Annotated[dict[Identifier, Cases], SOME]
-    text: Text = ""  # who holds it, in words
+    text: Text = ""  # the threads that hold it, in words
     observed: TargetName = ""  # the target on which it was measured; "": the manual states it
     stated: tuple[Stated, ...] = ()
     source: Source

@@ -10,7 +10,7 @@ from msgspec import Meta
 from ptxmma.model.conditions import Condition, Entry
 from ptxmma.model.fields import SOME, Binary, Positive, Source, Text, like
 
-#: What is wrong with a field of metadata; ``"out of order"``: with its indices in ascending order it would be legal.
+#: The fault of a field of metadata; ``"out of order"``: with its indices in ascending order it would be legal.
 Fault = Literal["equal indices", "out of order", "illegal"]
 
 
@@ -26,7 +26,7 @@ class Granularity(Entry, frozen=True, kw_only=True):
     indices: Positive  # indices in a field: 2
     legal: Annotated[tuple[Binary, ...], SOME]  # field values, in binary: "0b0100"
     ordered: Annotated[tuple[Binary, ...], SOME] = ()  # the legal ones where the indices must ascend
-    ordered_when: tuple[Condition, ...] = ()  # which variants demand that
+    ordered_when: tuple[Condition, ...] = ()  # the variants that demand ascending indices
     text: Text
     source: Source
 
@@ -78,11 +78,11 @@ class Granularity(Entry, frozen=True, kw_only=True):
         return {column: tuple(sources[column]) for column in sorted(sources)}
 
     def index_of(self, col: int) -> int:
-        """Which index of its field an element of the packed matrix has; one index in a field describes the whole chunk."""
+        """The number of an element's index in its field, by its column in the packed matrix; a single index describes the whole chunk."""
         return col % self.kept // self.unit % self.indices
 
     def faults(self, legal: Sequence[str]) -> dict[int, Fault]:
-        """Every value that a field must not have where only those in ``legal`` are allowed, and why."""
+        """Every value that a field must not have where only the fields in ``legal`` are allowed, with the fault of each."""
         allowed = {int(field, 2) for field in legal}
         return {value: self._fault(value, allowed) for value in range(1 << self.index_bits * self.indices) if value not in allowed}
 
@@ -98,7 +98,7 @@ class Granularity(Entry, frozen=True, kw_only=True):
 
 
 class Choice(Entry, frozen=True, kw_only=True):
-    """Which field describes a chunk, by the units of it that are not zero."""
+    """The field that describes a chunk, by the units of it that are not zero."""
 
     units: Annotated[int, Meta(ge=2, le=4)]  # units of a chunk: 4
     fields: Annotated[

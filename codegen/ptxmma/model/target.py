@@ -18,7 +18,7 @@ class Target(Entry, frozen=True, kw_only=True, cache_hash=True):
     includes: tuple[TargetName, ...] = ()  # the targets whose features it has, nearest only: ("sm_120f",)
     ptx_in: Annotated[tuple[ReleaseFloor, ...], Meta(description="CUDA releases with another first version")] = ()
     until: Annotated[VersionText, Meta(description="the last CUDA release that knows it")] = ""  # "12.9"
-    releases: Text = ""  # where releases of the assembler differ: which, and how
+    releases: Text = ""  # differences between releases of the assembler, in words
     source: Source
 
     @property

@@ -35,10 +35,10 @@ class Selection(Entry, frozen=True, kw_only=True):
 
 
 class TensorLayout(Entry, frozen=True, kw_only=True):
-    """Where an operand lies in tensor memory: formulas there and back.
+    """The layout of an operand in tensor memory: formulas there and back.
 
     ``at`` gives the coordinates of a place: ``cta`` (0 or 1 in a pair), ``lane``, ``column`` and ``bit`` (the lowest of the element in its
-    cell); a coordinate without a formula is 0.  Lanes and columns count from those of the address.  ``back`` gives the place at some
+    cell); a coordinate without a formula is 0.  Lanes and columns count from the address.  ``back`` gives the place at some
     coordinates.  The formulas read the extents of the instruction, ``bits`` of an element, ``ratio``, ``chunk_size``, ``blocks`` (scale
     factors of a row) and ``ctas``.
     """

@@ -1,4 +1,4 @@
-"""What the instruction descriptor of ``tcgen05.mma`` may choose: rules with ranges, in place of a row for each combination."""
+"""Legal choices in the instruction descriptor of ``tcgen05.mma``: rules with ranges, in place of a row for each combination."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ProductTypes(Entry, frozen=True, kw_only=True):
 
 
 class ProductDepth(Entry, frozen=True, kw_only=True):
-    """A depth K; where several are legal, the first is that of a descriptor whose K field is 0."""
+    """A depth K; where several are legal, a descriptor whose K field is 0 has the first."""
 
     of: tuple[Condition, ...]
     k: Positive
-    targets: tuple[TargetName, ...] = ()  # that take it, and those that include one of them; all if absent
+    targets: tuple[TargetName, ...] = ()  # targets that take it, with all that include one of them; all if absent
     source: Source
 
 

@@ -11,7 +11,7 @@ class Version(str):
     It may be compared with plain strings.  The empty version comes before all others.
 
     Raises:
-        ValueError: when one of those that are compared is not a version.
+        ValueError: one of the strings that are compared is not a version.
     """
 
     __slots__ = ()
