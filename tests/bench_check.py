@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from growing_sources import SOURCES
 from ptxmma.check import Checker
 from ptxmma_proof import assemblers
 
@@ -32,6 +33,8 @@ _MMA = [
     "{{%r{0}, %r{1}, %r{2}, %r3}}, {{%r4, %r{1}}}, {{%f{0}, %f{1}, %f{2}, %f3}};\n\t// end inline asm"
 ]
 _ACCUMULATORS = 32
+#: Times that something repeats in the smaller of two growing sources.
+_REPEATED = 1000
 _WGMMA = [
     "\t// begin inline asm\n\twgmma.fence.sync.aligned;\n\t// end inline asm",
     "\t// begin inline asm\n\t{{\n.reg .pred p;\nsetp.ne.b32 p, %r{0}, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{"
@@ -69,7 +72,15 @@ def main() -> None:
             seconds = _median(lambda checker=checker, data=data: checker.check(data), clock=time.process_time)  # type: ignore[misc]
             title = f"check, one {name} in 100 lines{', with data flow' if follow else ''}"
             print(f"{title:<58}{len(data) / seconds / 1e6:>5.0f} MB/s  {limit} MB/s")
+    for name, source in SOURCES.items():
+        once, twice = (_seconds(source(count).encode(), name) for count in (_REPEATED, 2 * _REPEATED))
+        title = f"check, {name} that repeats {2 * _REPEATED} times"
+        print(f"{title:<58}{twice * 1e3:>5.0f} ms  {2 * once * 1e3:.0f} ms (twice that of half as many)")
     _beside_ptxas()
+
+
+def _seconds(text: bytes, name: str) -> float:
+    return _median(lambda: Checker().check(text, name), clock=time.process_time)
 
 
 def _beside_ptxas() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterator, Sequence
 
 
@@ -29,18 +30,25 @@ class Graph:
         heads = {number for number in self.order if repeating[number]}
         if len(heads) > self._MOST_LOOPS:
             heads.clear()
-        none = frozenset[int]()
-        through: dict[int, frozenset[int]] = {}  # the loops that were entered on the way to a block
-        shared: dict[frozenset[int], frozenset[int]] = {}
+        bits = {number: 1 << place for place, number in enumerate(sorted(heads))}
+        through: dict[int, int] = {}  # a mask of the loops that were entered on the way to a block
         self.before: dict[int, tuple[list[int], list[int]]] = {}
         for number in self.order:
             if len(entering[number]) > 1:
-                most = {through[other] for other in entering[number]}
-                entering[number] = [other for other in entering[number] if not any(through[other] < loops for loops in most)]
-            common = functools.reduce(frozenset.__and__, [through[other] for other in entering[number]]) if entering[number] else none
-            passed = common | {number} if number in heads else common
-            through[number] = shared.setdefault(passed, passed)
+                most = _largest({through[other] for other in entering[number]})
+                entering[number] = [other for other in entering[number] if through[other] in most]
+            common = functools.reduce(operator.and_, [through[other] for other in entering[number]]) if entering[number] else 0
+            through[number] = common | bits.get(number, 0)
             self.before[number] = entering[number], repeating[number]
+
+
+def _largest(masks: set[int]) -> set[int]:
+    """The masks that are part of no other one."""
+    largest: list[int] = []
+    for mask in sorted(masks, key=int.bit_count, reverse=True):
+        if all(mask & ~other for other in largest):
+            largest.append(mask)
+    return {*largest}
 
 
 def _reverse_postorder(follows: Sequence[Sequence[int]]) -> list[int]:

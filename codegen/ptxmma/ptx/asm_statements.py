@@ -82,7 +82,7 @@ class AsmReader:
             elif kind == "word" and conditions.alive and self._may_concern(text.chars, match.end(), end):
                 tokens = Tokens(text, match.end(), end)
                 statement = [*self._statement(text, tokens)]
-                if tokens.now is None and not last:
+                if tokens.now is None and not tokens.broken and not last:
                     return match.start()
                 yield from statement
         return end
@@ -113,6 +113,8 @@ class AsmReader:
         if not self._opcodes.places(made.chars.encode("utf-8", "replace")):
             return
         operands = self._operands(tokens) if known else []
+        if tokens.broken:
+            known, operands = False, []
         types = {f"%{number}": operand.type for number, operand in enumerate(operands)}
         types |= {f"%_{operand.name}_": operand.type for operand in operands if operand.name}
         passed = {

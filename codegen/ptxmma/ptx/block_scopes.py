@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.ptx.opcodes import BEFORE
 
@@ -18,6 +18,13 @@ _DECLARATION = re.compile(rb"\.reg\b(?:\s*\.\w+(?:\s+\d+)?)*([^;]*)")
 _DECLARED = re.compile(rb"([\w$%]+)(?:<(\d+)>)?")
 #: Registers that an inner scope may declare; of more, it is not followed.
 _MOST_DECLARED = 4096
+#: Names that all inner scopes of a function may declare.
+_MOST_NAMES = 1 << 18
+
+
+#: Numbers of scopes, ascending, and for each the scope whose declaration holds from there on.
+_Declaring = tuple[list[int], list[int]]
+_NONE: _Declaring = ([], [])
 
 
 class BlockScopes:
@@ -52,12 +59,14 @@ class BlockScopes:
             self._places.append(place)
             self._scopes.append(now)
         self.renamed, self.lost = False, now > 0
-        self._own: dict[int, frozenset[bytes]] = {}  # names that an inner scope declares
+        own: dict[int, frozenset[bytes]] = {}  # names that an inner scope declares
         for match in _DECLARATION.finditer(text, start, self.stop):
             if scope := self.at(match.start()):
                 names, lost = _names(match[1])
-                self._own[scope] = self._own[scope] | names if scope in self._own else names
+                own[scope] = own[scope] | names if scope in own else names
                 self.lost |= lost
+        self.lost |= sum(map(len, own.values())) > _MOST_NAMES
+        self._declaring = {} if self.lost else self._changes(own)
 
     def at(self, place: int) -> int:
         """The innermost scope at a place of the body."""
@@ -73,13 +82,43 @@ class BlockScopes:
 
     def names(self, scope: int, names: Sequence[bytes]) -> Sequence[bytes]:
         """Registers' names, distinct from those of other scopes."""
-        while scope > 0:
-            own = self._own.get(scope)
-            if own is not None and not own.isdisjoint(names):
-                self.renamed = True
-                names = [b"%s in scope %d" % (name, scope) if name in own else name for name in names]
-            scope = self.parents[scope]
-        return names
+        if scope == 0 or self._declaring.keys().isdisjoint(names):
+            return names
+        return [self._named(scope, name) for name in names]
+
+    def _named(self, scope: int, name: bytes) -> bytes:
+        firsts, declaring = self._declaring.get(name, _NONE)
+        place = bisect.bisect(firsts, scope) - 1
+        if place < 0 or not declaring[place]:
+            return name
+        self.renamed = True
+        return b"%s in scope %d" % (name, declaring[place])
+
+    def _changes(self, own: Mapping[int, frozenset[bytes]]) -> dict[bytes, _Declaring]:
+        """For each name: from which scope on, as they are numbered, which scope's declaration holds; 0 is the body."""
+        last = [*range(len(self.parents))]  # the last scope inside each
+        for scope in range(len(last) - 1, 0, -1):
+            last[self.parents[scope]] = max(last[self.parents[scope]], last[scope])
+        changes: dict[bytes, _Declaring] = {}
+        opened: dict[bytes, list[int]] = {}  # the scopes that declare a name, the innermost last
+
+        def close(name: bytes, before: int) -> None:
+            scopes, (firsts, declaring) = opened[name], changes[name]
+            while scopes and last[scopes[-1]] < before:
+                firsts.append(last[scopes.pop()] + 1)
+                declaring.append(scopes[-1] if scopes else 0)
+
+        for scope in sorted(own):
+            for name in own[scope]:
+                firsts, declaring = changes.setdefault(name, ([], []))
+                opened.setdefault(name, [])
+                close(name, scope)
+                opened[name].append(scope)
+                firsts.append(scope)
+                declaring.append(scope)
+        for name in opened:
+            close(name, len(last))
+        return changes
 
 
 @functools.lru_cache(maxsize=1 << 8)

@@ -77,10 +77,13 @@ class _Folded:
     def __init__(self, outline: Outline) -> None:
         self._text = outline.text
         self.marks: list[Mark] = []
-        self.targets = {mark.begin: outline.targets(mark) for mark in outline.marks if isinstance(mark, Branch)}
+        branches = [mark for mark in outline.marks if isinstance(mark, Branch)]
+        if outline.scopes.lost or sum(len(mark.labels) for mark in branches) > _MOST_BRANCHES:
+            raise NotFollowedError
+        self.targets = {mark.begin: outline.targets(mark) for mark in branches}
         self.skipped: list[tuple[int, int]] = []
         self._uses = Counter(place for places in self.targets.values() for place in places)
-        if outline.scopes.lost or MISSING in self._uses or self._uses.total() > _MOST_BRANCHES:
+        if MISSING in self._uses:
             raise NotFollowedError
         for mark in outline.marks:
             if isinstance(mark, Label):

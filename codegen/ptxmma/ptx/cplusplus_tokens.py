@@ -21,21 +21,30 @@ _DIRECTIVE = r"#[ \t]*(?P<directive>if(?:n?def)?|elif|else|endif)\b(?P<condition
 _PREFIX = r"(?:(?<!\w.)|(?<=\bu8.)|(?<=\b[uUL].))"  # before the character that was read
 _STRING = rf"R{_PREFIX}{_RAW[1:]}|{PLAIN_LITERAL}"
 _CHARACTER = rf"'{_PREFIX}[^'\\\n]*(?:\\.[^'\\\n]*)*'"
+_KEYWORDS = ("asm", "__asm", "__asm__")
 _KEYWORD = r"(?P<word>asm(?<!\wasm)|__asm(?<!\w__asm)(?:__)?)(?!\w)"
 WORDS = re.compile(f"{_COMMENT}|{_STRING}|{_CHARACTER}|{_KEYWORD}|{_DIRECTIVE}", re.DOTALL)
 
 
 class Tokens:
-    """The tokens of C between two places, without blanks."""
+    """The tokens of C between two places, without blanks, up to the next ``asm``: no statement goes on after it.
+
+    Attributes:
+        now: the token; None at the end.
+        broken: whether another ``asm`` is the end.
+    """
 
     def __init__(self, text: Text, start: int, end: int) -> None:
         self._chars, self._end = text.chars, end
         self.now: re.Match[str] | None = None
+        self.broken = False
         self._go(start)
 
     def step(self) -> None:
         """Go on to the next token."""
         self.now = next((match for match in self._rest if match["blank"] is None), None)
+        if self.now is not None and self.now["word"] in _KEYWORDS:
+            self.now, self.broken = None, True
 
     def usual(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """What follows as often as it matches a pattern; then go on behind it."""

@@ -135,10 +135,10 @@ class Outline:
         operands = self.text[start + len(opcode) : end]
         if kind == "branch":
             labels = words_of(operands)[-1:] if opcode.startswith(b"br") else []
+            listed_labels = self._looked_up(self._lists, scope, labels[0]) if labels else None
             if opcode.startswith(b"bra"):
                 self.branches += [(label, end) for label in labels]
-            labels = [name for label in labels for name in self._looked_up(self._lists, scope, label) or [label]]
-            self.marks.append(Branch(begin, end + 1, labels, scope, predicated))
+            self.marks.append(Branch(begin, end + 1, listed_labels or labels, scope, predicated))
         elif kind == "issue":
             listed = [text for text in map(bytes.strip, OPERAND.findall(operands)) if text]
             self.issues.append(Issue(start, opcode, listed))

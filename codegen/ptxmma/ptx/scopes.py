@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from ptxmma.ptx import special_registers, variables
@@ -23,8 +24,6 @@ _STEM = re.compile(rb"\{\s*(%[A-Za-z]+)[0-9]")
 _VECTOR = re.compile(r"v([248])\.(\w+)")
 #: Names that are remembered at a time.
 _MOST_KNOWN = 1 << 16
-#: Names that open blocks declare one by one, among which numbered ones are looked for.
-_MOST_NAMES = 64
 _DIGITS = b"0123456789"
 #: Numbers for what is declared.
 _numbers = itertools.count(1)
@@ -59,6 +58,65 @@ class _Scope(_Names[str]):
         self.state = state  # a number for what it and the blocks around it declare
 
 
+class _Open(list[_Scope]):
+    """The open blocks that declare registers, the innermost last, and for each name those of them that declare it.
+
+    Attributes:
+        stems: how many names they declare of each stem, which is a name without the digits at its end.
+    """
+
+    def __init__(self) -> None:
+        super().__init__([_Scope(0)])
+        self._declaring: dict[bytes, list[int]] = {}  # names -> places in the list, ascending
+        self._numbering: dict[bytes, list[int]] = {}  # the same for prefixes
+        self.stems: Counter[bytes] = Counter()
+
+    def declare(self, fresh: _Scope) -> None:
+        """Add what the innermost block declares."""
+        scope, place = self[-1], len(self) - 1
+        for own, given, declaring in self._tables(scope, fresh):
+            for name in given:
+                if name not in own:
+                    declaring.setdefault(name, []).append(place)
+                    self.stems[name.rstrip(_DIGITS)] += 1
+        scope.names.update(fresh.names)
+        scope.numbered.update(fresh.numbered)
+
+    def close(self) -> _Scope:
+        """Close the innermost block, and return what it declared."""
+        scope = self.pop()
+        for own, _, declaring in self._tables(scope, scope):
+            for name in own:
+                declaring[name].pop()
+                self.stems[name.rstrip(_DIGITS)] -= 1
+        return scope
+
+    def find(self, name: bytes) -> str | None:
+        """The type of a register; the innermost declaration counts."""
+        place = (self._declaring.get(name) or [-1])[-1]
+        kind = self[place].names[name] if place >= 0 else None
+        stem = name.rstrip(_DIGITS)
+        for cut in range(max(len(stem), len(name) - _MOST_DIGITS), len(name)) if self._numbering else ():
+            for other in reversed(self._numbering.get(name[:cut], ())):
+                if other <= place:
+                    break
+                count, numbered = self[other].numbered[name[:cut]]
+                if int(name[cut:]) < count:
+                    place, kind = other, numbered
+                    break
+        return kind
+
+    def numbered(self, stem: bytes) -> tuple[int, str]:
+        """How many registers of a stem one declaration has, and their type; 0 where another one also has such names."""
+        places = self._numbering.get(stem)
+        return self[places[-1]].numbered[stem] if places and self.stems[stem] == 1 else (0, "")
+
+    def _tables(self, scope: _Scope, fresh: _Scope) -> Iterator[tuple[Collection[bytes], Collection[bytes], dict[bytes, list[int]]]]:
+        """The names and the prefixes of a block, of what is added or removed, and who declares them."""
+        yield scope.names, fresh.names, self._declaring
+        yield scope.numbered, fresh.numbered, self._numbering
+
+
 class Variables(_Names[Variable]):
     """The variables of a module or of a function.  Of a name that is declared twice, what the declarations have in common is known."""
 
@@ -75,22 +133,16 @@ class Variables(_Names[Variable]):
 class _Known(dict[bytes, str]):
     """Names that were looked up in the open scopes, the innermost last; a new one is looked up when it is asked for."""
 
-    def __init__(self, scopes: list[_Scope]) -> None:
+    def __init__(self, scopes: _Open) -> None:
         super().__init__()
         self._scopes = scopes
 
     def __missing__(self, name: bytes) -> str:
         if len(self) > _MOST_KNOWN:
             self.clear()
-        kind = self[name] = self._find(name)
+        found = self._scopes.find(name)
+        kind = self[name] = _of_vector(name, self.__getitem__) if found is None else found
         return kind
-
-    def _find(self, name: bytes) -> str:
-        for scope in reversed(self._scopes):
-            kind = scope.find(name)
-            if kind is not None:
-                return kind
-        return _of_vector(name, self.__getitem__)
 
 
 def _of_vector(name: bytes, kind_of: Callable[[bytes], str]) -> str:
@@ -110,7 +162,7 @@ class Opened(NamedTuple):
     """
 
     depth: int
-    scopes: list[_Scope]
+    scopes: _Open
     variables: Variables
 
 
@@ -140,9 +192,10 @@ class Scopes:
         self._module = module
         self._outer = outer
         self._place = 0
-        self._before = before or Opened(0, [_Scope(0)], Variables())
+        self._before = before or Opened(0, _Open(), Variables())
         self._depth, self._scopes = self._before.depth, self._before.scopes
-        self._scopes[0].names.update(given or {})
+        if given:
+            self._scopes.declare(_of_names(given))
         self._next = 0  # where declarations have not been looked for
         self.known = _Known(self._scopes)
         self._states: dict[tuple[int, bytes, bytes], int] = {}  # numbers for what is visible, by what was before, and what is added
@@ -167,7 +220,7 @@ class Scopes:
 
     def numbered(self, stem: bytes) -> int:
         """How many registers ``%r0``, ``%r1``, ... of a stem one declaration has; 0 where another one also has such names."""
-        return self._numbered(stem)[0]
+        return self._scopes.numbered(stem)[0]
 
     def alike(self, operand: bytes) -> tuple[str, ...]:
         """The types of the registers in a list if one declaration has them all, ``{%f7, %f8}``; otherwise empty."""
@@ -177,16 +230,8 @@ class Scopes:
         numbers = [*map(bytes.strip, operand[1:-1].replace(first[1], b"").split(b","))]
         if operand.count(first[1]) != len(numbers) or not all(map(bytes.isdigit, numbers)):
             return ()
-        count, kind = self._numbered(first[1])
+        count, kind = self._scopes.numbered(first[1])
         return (kind,) * len(numbers) if max(map(int, numbers)) < count else ()
-
-    def _numbered(self, stem: bytes) -> tuple[int, str]:
-        """How many registers of a stem one declaration has, and their type; 0 where another one also has such names."""
-        if sum(len(scope.names) for scope in self._scopes) > _MOST_NAMES:
-            return 0, ""
-        alike = [name for scope in self._scopes for name in (*scope.names, *scope.numbered) if name.rstrip(_DIGITS) == stem]
-        declared = (scope.numbered[stem] for scope in self._scopes if stem in scope.numbered)
-        return next(declared, (0, "")) if alike == [stem] else (0, "")
 
     def opened(self) -> Opened:
         """What is declared and open at the end of the text."""
@@ -221,7 +266,7 @@ class Scopes:
         self._place = offset
         self._depth = max(0, self._depth - closes)
         while self._scopes[-1].depth > self._depth:
-            self._forget(self._scopes.pop())
+            self._forget(self._scopes.close())
         self._depth += opens
 
     def _declare(self, match: re.Match[bytes]) -> None:
@@ -229,8 +274,7 @@ class Scopes:
             self._scopes.append(_Scope(self._depth, self._scopes[-1].state))
         scope = self._scopes[-1]
         fresh = _declared(match[1], match[2])
-        scope.names.update(fresh.names)
-        scope.numbered.update(fresh.numbered)
+        self._scopes.declare(fresh)
         added = (scope.state, match[1], match[2])
         scope.state = self._states.get(added) or self._states.setdefault(added, next(_numbers))
         self._forget(fresh)
@@ -242,6 +286,13 @@ class Scopes:
         else:
             for name in scope.names:
                 self.known.pop(name, None)
+
+
+def _of_names(given: Mapping[bytes, str]) -> _Scope:
+    """What is declared of some names, with their types."""
+    scope = _Scope(0)
+    scope.names.update(given)
+    return scope
 
 
 @functools.lru_cache(maxsize=1 << 8)
