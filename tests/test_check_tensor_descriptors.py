@@ -199,9 +199,16 @@ def test_padded_elements_have_no_canonical_layout() -> None:
     assert about_b(_RIGHT & ~(0x3FFF << 32), bits, _F16.replace("f16", "f8f6f4")) == ""
 
 
-def test_a_constant_where_every_assembler_takes_it() -> None:
-    """FlashMLA writes 0 for the mask of columns."""
-    line = _F16.replace("mma.", "mma.ws.").replace("%p0;", "%p0, 0;")
-    assert not check(
-        f".version 9.0\n.target sm_100a\n.func f()\n{{\n.reg .b32 %r<4>; .reg .b64 %rd<2>; .reg .pred %p<2>;\n{line}\nret;\n}}\n"
-    ).findings
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        (_F16.replace("mma.", "mma.ws.").replace("%p0;", "%p0, 0;"), []),  # FlashMLA: the mask of columns
+        (_F16.replace("%p0", "0"), []),  # FlashAttention-4: enable-input-d
+        (_F16.replace("%p0", "1"), []),
+        (_F16.replace("%p0", "5"), ["constant"]),
+    ],
+)
+def test_a_constant_where_every_assembler_takes_it(line: str, rules: list[str]) -> None:
+    declared = ".reg .b32 %r<4>; .reg .b64 %rd<2>; .reg .pred %p<2>;"
+    findings = check(f".version 9.0\n.target sm_100a\n.func f()\n{{\n{declared}\n{line}\nret;\n}}\n")
+    assert [each.rule for each in findings] == rules
