@@ -525,6 +525,14 @@ def test_broken_operands(text: str) -> None:
     assert "error" in {severity for severity, _ in reported(text)}
 
 
+@pytest.mark.parametrize("predicate", ["@%p0|", "@%p0|%p1", "@!%p0 & %p1", "@%p0+"])
+def test_a_predicate_is_one_register(predicate: str) -> None:
+    findings = checked(f"{predicate} {SOUND}")
+    operator = next(mark for mark in predicate if mark in "|&+")
+    assert findings.instructions == 1
+    assert [(each.rule, each.message) for each in findings] == [("syntax", f"a predicate is one register: '{operator}' cannot follow it")]
+
+
 @pytest.mark.parametrize("predicates", ["@%p0 @%p1", "@!%p0\n@ ! %p1", "@%p0 @%p1 @%p0"])
 def test_an_instruction_has_one_predicate(predicates: str) -> None:
     first = checked(f"{predicates} {SOUND}").findings[0]

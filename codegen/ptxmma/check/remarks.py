@@ -25,6 +25,9 @@ _MOST_OPCODE = 300
 #: An operand at the end of a line, where the next one begins another instruction.
 _UNFINISHED = re.compile(rb"\s*(?:\{[^{};]*\}|\[[^\[\];]*\]|[\w%$.+-]+)[ \t\r]*\n\s*[a-z@.}]")
 
+#: What the text of a predicate may not have.
+_OPERATOR = re.compile(rb"[|&^,+*-]")
+
 #: A comment that ignores the findings of its line; a list that nothing closes goes to the end of the line.
 _COMMENT = re.compile(r"(?://|/\*|[#;])\s*ptxmma:\s*ignore\b(?:\[(?P<rules>[^\]]*)\]?)?")
 
@@ -70,6 +73,8 @@ def _slip(predicate: bytes, name: bytes, kind: str) -> str:
         return "an instruction can have only one predicate"
     if not name:
         return "a predicate must follow '@'"
+    if operator := _OPERATOR.search(name):
+        return f"a predicate is one register: '{operator[0].decode()}' cannot follow it"
     if predicate.count(b"!") > 1:
         return "a predicate can be negated only once"
     return f"'@' is missing before {name.decode(errors='replace')}" if b"@" not in predicate and kind != ANYTHING else ""

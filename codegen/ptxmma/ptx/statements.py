@@ -23,8 +23,8 @@ _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
 _TARGET = re.compile(rb"\.target\s+([\w\s,]+)")
 _WORDS = re.compile(rb"\w+")
 _ARCHITECTURE = re.compile(rb"sm_\w+")
-#: What may precede an instruction: a predicate.  Several of them are an error, as is one without its mark or its name.
-_PREDICATE = re.compile(rb"(?:@[\s!]*(?:[\w$%]+\s*)?)+\Z|(?<=[;{}:])\s*(?P<unmarked>!?\s*%[\w$%]+)\Z")
+#: What may precede an instruction: a predicate.  Several of them are an error, as is one without its mark or its name, or with an operator.
+_PREDICATE = re.compile(rb"(?:@[\s!]*(?:[\w$%]+\s*)?)+(?:[|&^,+*-][\s!\w$%|&^,+*-]*)?\Z|(?<=[;{}:])\s*(?P<unmarked>!?\s*%[\w$%]+)\Z")
 #: The directive that ends without a semicolon.
 _LOCATION = re.compile(rb"(?:^|[;{}:\n])\s*\.loc\s[^;{}:\n]*\Z")
 _OPCODE = re.compile(rb"[\w$]+(?:\s*\.[\w:]+)*")
