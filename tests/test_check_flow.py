@@ -174,6 +174,28 @@ def test_a_branch_over_a_branch_repeats_a_loop() -> None:
     assert reported(*late) == [(_WAIT_MISSING, _READ)]
 
 
+def test_branches_that_need_the_fence_for_different_reasons() -> None:
+    def either(one: str, other: str) -> list[str]:
+        return ["@%p1 bra ONE;", other, "bra.uni END;", "ONE:", one, "END:"]
+
+    other_write = "mov.f32 %f2, 0f00000000;"
+    assert reported(_FENCE, *either(_WRITE, other_write), _MMA, _COMMIT, _WAIT) == [(_FENCE_MISSING, _MMA)]
+    assert reported(*either(_FENCE + _WRITE, ""), _MMA, _COMMIT, _WAIT) == [(_FENCE_MISSING, _MMA)]  # none at all on the other one
+    assert reported(_FENCE, *either(_OTHER_SHAPE, _WRITE), _MMA, _COMMIT, _WAIT) == [(_FENCE_MISSING, _MMA)]
+    nested = [*either(_WRITE, other_write), *(line.replace("ONE", "TWO").replace("END", "OUT") for line in either(_FENCE + _WRITE, ""))]
+    assert reported(_FENCE, *nested, _MMA, _COMMIT, _WAIT) == [(_FENCE_MISSING, _MMA)]
+    assert reported(_FENCE, *either(_WRITE, ""), _MMA, _COMMIT, _WAIT) == []
+    assert reported(_FENCE, *either(_WRITE, "mov.f32 %f9, 0f00000000;"), _MMA, _COMMIT, _WAIT) == []  # no register of the instruction
+    assert reported(_FENCE, *either(_WRITE, other_write), _FENCE, _MMA, _COMMIT, _WAIT) == []
+    assert reported(_FENCE, *either(_WRITE, other_write), "@%p2 " + _MMA, _COMMIT, _WAIT) == [(_FENCE_MISSING, "@%p2 " + _MMA)]
+    (finding,) = check(module([_FENCE, *either(_WRITE, other_write), _MMA, _COMMIT, _WAIT]))
+    assert finding.message == (
+        "%f2 was last accessed by an ordinary instruction in line 8, without a wgmma.fence in between; on another path, "
+        "%f1 was last accessed by an ordinary instruction in line 11, without a wgmma.fence in between; "
+        "behaviour is undefined (PTX ISA 9.7.15.7.1)"
+    )
+
+
 def test_labels_of_blocks() -> None:
     """Compilers repeat a block, each with its own label of the same name."""
     block = "{ .reg .pred P1; LAB_WAIT: mbarrier.try_wait.parity.shared::cta.b64 P1, [%r1], %r2; @P1 bra DONE; bra LAB_WAIT; DONE: }"

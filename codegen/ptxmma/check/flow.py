@@ -21,13 +21,13 @@ A fault is reported once, where it first shows; the rest of the path is followed
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.async_protocol import Protocol
 from ptxmma.check.branch_graph import Graph
 from ptxmma.check.findings import Severity
-from ptxmma.check.register_state import Access, Operation, State, on_both, on_either, rename
+from ptxmma.check.register_state import UNFENCED, Access, Operation, State, on_both, on_either, rename
 from ptxmma.ptx.block_scopes import plain
 from ptxmma.ptx.blocks import NotFollowedError, blocks
 from ptxmma.ptx.flow_events import Event, Stretch
@@ -171,6 +171,8 @@ class _Walk:
         for target in event.written:
             rename(state.accumulators, target, event.read, event.predicated)
             rename(state.accessed, target, event.read, event.predicated)
+            for accessed in state.alternatives:
+                rename(accessed, target, event.read, event.predicated)
             state.fragments.pop(target, None)
 
     def _access(self, state: State, event: Event) -> None:
@@ -185,6 +187,7 @@ class _Walk:
             if event.predicated:
                 if name in state.accessed and state.accessed[name].shape:
                     del state.accessed[name]
+                state.settle([name])
             else:
                 state.access([name], Access(b"", event.offset))
 
@@ -204,6 +207,7 @@ class _Walk:
         for name in event.written:
             if name in state.accessed and state.accessed[name].shape != shape:
                 del state.accessed[name]
+        state.settle(event.written)
 
     # --- what is reported ---
 
@@ -211,19 +215,29 @@ class _Walk:
         """Report a missing fence before an asynchronous instruction."""
         if not state.unfenced and state.shapes <= {shape}:
             return
-        touched = [name for name in (*event.written, *event.read) if name in state.accessed]
-        bad = next((name for name in touched if state.accessed[name].shape != shape), None)
-        fence = self._rules.opcodes.fence.decode()
         if state.unfenced:
-            what = f"no {fence} comes before the first {self._name(event)} of the kernel"
-        elif bad is not None:
-            access = state.accessed[bad]
-            how = f"an operation of shape {access.shape.decode()}" if access.shape else "an ordinary instruction"
-            what = f"{_plain(bad)} was last accessed by {how} in line {self._line(access.offset)}, without a {fence} in between"
+            reasons = [self._reason(event, {UNFENCED: Access(b"", -1)}, shape)]
+        elif reason := self._reason(event, state.accessed, shape):
+            reasons = [reason]
         else:
-            return
-        self._report(event.offset, len(event.opcode), "missing-fence", event.opcode, what, self._rules.fence_source)
-        state.fence()
+            reasons = [self._reason(event, each, shape) for each in state.alternatives]
+        if reasons and all(reasons):
+            what = "; on another path, ".join(dict.fromkeys(reasons))
+            self._report(event.offset, len(event.opcode), "missing-fence", event.opcode, what, self._rules.fence_source)
+            state.fence()
+
+    def _reason(self, event: Event, accessed: Mapping[bytes, Access], shape: bytes) -> str:
+        """The reason that an instruction needs a fence after some accesses; empty without one."""
+        fence = self._rules.opcodes.fence.decode()
+        if UNFENCED in accessed:
+            return f"no {fence} comes before the first {self._name(event)} of the kernel"
+        names = (name for name in (*event.written, *event.read) if name in accessed and accessed[name].shape != shape)
+        bad = next(names, None)
+        if bad is None:
+            return ""
+        access = accessed[bad]
+        how = f"an operation of shape {access.shape.decode()}" if access.shape else "an ordinary instruction"
+        return f"{_plain(bad)} was last accessed by {how} in line {self._line(access.offset)}, without a {fence} in between"
 
     def _copied(self, state: State, event: Event) -> None:
         """Report an accumulator that is another one of an instruction at work, under a new name."""

@@ -8,6 +8,12 @@ from typing import NamedTuple, TypeVar
 _Known = TypeVar("_Known")
 
 
+#: In place of a register: the first asynchronous instruction of a kernel needs a fence whatever it uses.
+UNFENCED = b""
+#: Paths that are told apart; of more, only the accesses that they share are known.
+_MOST_ALTERNATIVES = 8
+
+
 class Operation(NamedTuple):
     """An asynchronous instruction that may still be at work.
 
@@ -35,17 +41,19 @@ class State:
     Attributes:
         accumulators, fragments: registers that asynchronous instructions may still write, or read.
         accessed: what accessed a register since the last fence.
+        alternatives: other accesses since then, an entry for each path: the function came along one of these paths.
         shapes: those of all accesses since then; there may be others among them.
         copied: whether an accumulator may have been copied.
         unfenced: whether no fence came since the kernel began.
     """
 
-    __slots__ = ("accessed", "accumulators", "copied", "fragments", "shapes", "unfenced")
+    __slots__ = ("accessed", "accumulators", "alternatives", "copied", "fragments", "shapes", "unfenced")
 
     def __init__(self, unfenced: bool) -> None:
         self.accumulators: dict[bytes, Operation] = {}
         self.fragments: dict[bytes, Operation] = {}
         self.accessed: dict[bytes, Access] = {}
+        self.alternatives: tuple[dict[bytes, Access], ...] = ()
         self.shapes: frozenset[bytes] = frozenset()
         self.copied = False
         self.unfenced = unfenced
@@ -54,6 +62,7 @@ class State:
         """A state that may be changed."""
         made = State(self.unfenced)
         made.accumulators, made.fragments, made.accessed = dict(self.accumulators), dict(self.fragments), dict(self.accessed)
+        made.alternatives = tuple(map(dict, self.alternatives))
         made.shapes, made.copied = self.shapes, self.copied
         return made
 
@@ -61,16 +70,27 @@ class State:
         """Order what came before."""
         self.unfenced = False
         self.accessed.clear()
+        self.alternatives = ()
         self.shapes = frozenset()
 
     def access(self, names: Sequence[bytes], access: Access) -> None:
         """Note what accessed registers."""
         self.accessed.update(dict.fromkeys(names, access))
         self.shapes |= {access.shape}
+        self.settle(names)
+
+    def settle(self, names: Sequence[bytes]) -> None:
+        """Forget the accesses to registers that only some path has."""
+        if self.alternatives:
+            for each in self.alternatives:
+                for name in names:
+                    each.pop(name, None)
+            if not all(self.alternatives):
+                self.alternatives = ()
 
     def size(self) -> int:
         """How many facts there are."""
-        return len(self.accumulators) + len(self.fragments) + len(self.accessed)
+        return len(self.accumulators) + len(self.fragments) + len(self.accessed) + sum(map(len, self.alternatives))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
@@ -92,8 +112,23 @@ def on_both(one: State, other: State) -> State:
     for name, access in one.accessed.items():
         if name in other.accessed and other.accessed[name].shape == access.shape:
             made.accessed[name] = access
+    made.alternatives = _alternatives(one, other, made)
     made.shapes, made.copied = one.shapes | other.shapes, one.copied or other.copied
     return made
+
+
+def _alternatives(one: State, other: State, both: State) -> tuple[dict[bytes, Access], ...]:
+    """The accesses of each of two branches beside those of both; none where a branch has no others."""
+    found: list[dict[bytes, Access]] = []
+    for state in (one, other):
+        alone = {name: access for name, access in state.accessed.items() if name not in both.accessed}
+        if state.unfenced and not both.unfenced:
+            alone[UNFENCED] = Access(b"", -1)
+        for each in state.alternatives or ({},):
+            if not alone and not each:
+                return ()
+            found.append(each | alone)
+    return tuple(found) if len(found) <= _MOST_ALTERNATIVES else ()
 
 
 def on_either(one: State, other: State) -> State:
@@ -102,6 +137,7 @@ def on_either(one: State, other: State) -> State:
     made.accumulators = _earliest(one.accumulators, other.accumulators)
     made.fragments = _earliest(one.fragments, other.fragments)
     made.accessed = other.accessed | one.accessed
+    made.alternatives = one.alternatives or other.alternatives
     made.shapes, made.copied = one.shapes | other.shapes, one.copied or other.copied
     return made
 
