@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -59,6 +60,7 @@ def test_encodings(name: str, encoding: str, tmp_path: Path) -> None:
         *((f"kernel{suffix}", b"", f"it is {language}, which is not supported") for suffix, language in UNREAD.items()),
         ("kernel.cubin", b"\x7fELF\0\0", "it is not text"),
         ("kernel.ptx", b"\x7fELF\2\1\1\0\0", "it is not text"),
+        ("kernel.cu", b"\x7fELF\2\1\1\0\0", "it is not text"),
         ("notes.md", b"# Notes\n\nSome prose about mma.\n", "it looks like neither PTX"),
         ("kernel.py", b'x = "wgmma.fence.sync.aligned;"\ny = (\n', "line 3 is not Python"),
     ],
@@ -99,6 +101,8 @@ def test_one_wrong_target_or_version_is_one_finding_of_a_module(head: str, rule:
     assert (code, len(findings)) == (1, 1)
     assert findings[0].endswith(rule)
     assert summary == ["1 file, 6 instructions checked, 1 finding; 5 of the same cause not shown"]
+    answer = json.loads(CliRunner().invoke(main, ["check", "--format", "json", str(file)]).stdout)
+    assert (answer["repeated"], len(answer["findings"])) == (5, 1)
     file.write_text(f"{head}.entry a()\n{{\n{first} // ptxmma: ignore\n{rest}}}\n", encoding="utf-8")
     assert run(file)[2] == ["1 file, 3 instructions checked, 1 finding; 1 of the same cause not shown"]
 

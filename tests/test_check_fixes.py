@@ -58,6 +58,15 @@ def test_nothing_is_mended_that_the_version_does_not_have(tmp_path: Path) -> Non
     assert "1 fixed" in check(file, "--fix", "--unsafe-fixes", "--ptx", "8.5").stderr
 
 
+def test_all_names_of_a_file_show_what_is_mended(tmp_path: Path) -> None:
+    other = tmp_path / "other.ptx"
+    other.touch()
+    (tmp_path / "kernel.ptx").hardlink_to(other)
+    assert mended(tmp_path, "wgmma.fence.sync;") == "wgmma.fence.sync.aligned;"
+    assert other.read_text() == (tmp_path / "kernel.ptx").read_text()
+    assert other.stat().st_nlink == 2
+
+
 def test_only_what_is_selected_is_mended(tmp_path: Path) -> None:
     body = "wgmma.fence.sync; wgmma.fence.sync.aligned.b8x16;"
     assert mended(tmp_path, body, "--select", "undocumented") == "wgmma.fence.sync; wgmma.fence.sync.aligned;"

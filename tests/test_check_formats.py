@@ -119,13 +119,13 @@ def test_a_sarif_log_fits_in_githubs_limit() -> None:
 def test_json() -> None:
     findings = check(_BAD, file="a.ptx")
     answer = json.loads(formats.as_json(findings))
-    assert list(answer) == ["instructions", "uncovered", "findings"]
+    assert list(answer) == ["instructions", "uncovered", "repeated", "findings"]
     assert answer["instructions"] == 1
     (row,) = answer["findings"]
     assert list(row) == ["file", "line", "column", "severity", "rule", "instruction", "message"]
     assert (row["file"], row["line"], row["column"], row["severity"]) == ("a.ptx", 4, 19, "error")
     assert row["instruction"] == "wgmma.fence.sync.unaligned"
-    assert json.loads(formats.as_json(Findings(0, ()))) == {"instructions": 0, "uncovered": 0, "findings": []}
+    assert json.loads(formats.as_json(Findings(0, ()))) == {"instructions": 0, "uncovered": 0, "repeated": 0, "findings": []}
 
 
 def log(findings: Findings) -> dict[str, Any]:

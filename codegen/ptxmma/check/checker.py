@@ -107,8 +107,7 @@ class Checker:
         with contextlib.nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb", buffering=0) as stream:
             chunks = as_utf8(_chunks(stream))
             head = next(chunks, b"")
-            if language == "ptx":
-                refuse_binary(head)
+            refuse_binary(head)
             yield from self._parts(itertools.chain([head], chunks), name, language or language_of_text(head))
 
     def parts(self, stream: Stream, file: str) -> Iterator[Findings]:

@@ -66,12 +66,14 @@ class Findings(msgspec.Struct, frozen=True):
         findings: ordered by place, and at the same place by severity, errors first.
         uncovered: the number of matrix instructions that were not judged, because a macro, a template or an expression completes them.
         hidden: the number of notes that are only counted.
+        repeated: the number of findings that are left out because an earlier one has the same cause.
     """
 
     instructions: int
     findings: tuple[Finding, ...]
     uncovered: int = 0
     hidden: int = 0
+    repeated: int = 0
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)

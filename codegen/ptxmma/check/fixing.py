@@ -41,12 +41,15 @@ def fixed(text: bytes, findings: Iterable[Finding]) -> tuple[bytes, int]:
 
 
 def rewrite(file: str, text: bytes) -> None:
-    """Replace a file as a whole, or leave it as it is.
+    """Replace a file as a whole, or leave it as it is; one with several names is written in place, so that all of them show the change.
 
     Raises:
         OSError: it cannot be written.
     """
     path = Path(file).resolve()
+    if path.stat().st_nlink > 1:
+        path.write_bytes(text)
+        return
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -41,9 +41,10 @@ def text(findings: Findings, *, colour: bool = False, width: int = _WIDTH) -> st
 
 
 def as_json(findings: Findings) -> str:
-    """One object: ``"instructions"``, ``"uncovered"``, and ``"findings"`` with an object for each."""
+    """One object: ``"instructions"``, ``"uncovered"``, ``"repeated"``, and ``"findings"`` with an object for each."""
     rows = [{name: getattr(finding, name) for name in _JSON_KEYS} for finding in findings]
-    answer = {"instructions": findings.instructions, "uncovered": findings.uncovered, "findings": rows}
+    counts = {name: getattr(findings, name) for name in ("instructions", "uncovered", "repeated")}
+    answer = {**counts, "findings": rows}
     return json.dumps(answer, indent=2) + "\n"
 
 

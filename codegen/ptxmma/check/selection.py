@@ -77,7 +77,8 @@ def once(findings: Findings, causes: set[str]) -> Findings:
         if finding.cause not in causes:
             kept.append(finding)
             causes.update(filter(None, [finding.cause]))
-    return findings if len(kept) == len(findings) else msgspec.structs.replace(findings, findings=tuple(kept))
+    left_out = len(findings) - len(kept)
+    return msgspec.structs.replace(findings, findings=tuple(kept), repeated=left_out) if left_out else findings
 
 
 def counts(findings: Iterable[Finding]) -> list[tuple[int, Severity, str]]:

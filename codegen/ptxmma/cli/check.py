@@ -182,13 +182,14 @@ def _whole(form: str, parts: Iterable[Findings]) -> bool:
     from ptxmma.check import Findings, formats
     from ptxmma.check.rules import RULES
 
-    count = uncovered = 0
+    count = uncovered = repeated = 0
     kept: list[Finding] = []
     for part in parts:
         count += part.instructions
         uncovered += part.uncovered
+        repeated += part.repeated
         kept += part.findings
-    findings = Findings(count, tuple(kept), uncovered)
+    findings = Findings(count, tuple(kept), uncovered, repeated=repeated)
     document = (
         formats.as_json(findings) if form == "json" else formats.github(findings) if form == "github" else formats.sarif(findings, RULES)
     )

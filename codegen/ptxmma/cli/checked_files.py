@@ -78,7 +78,7 @@ class Reader:
             counts.uncovered += part.uncovered
             selected = self._configured.selection.applied(part, self._configured.root)
             reported = selection.once(selected, causes)
-            counts.repeated += len(selected) - len(reported)
+            counts.repeated += reported.repeated
             counts.findings += len(reported)
             counts.fixable += 0 if self._fix else sum(fixing.fixable(finding, unsafe=self._unsafe) for finding in reported)
             counts.hidden += part.hidden + _notes(part) - _notes(selected)
