@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ptxmma.catalog.instructions import Catalog, Instruction
-    from ptxmma.model import Spec
+    from ptxmma.model import ProductSparsity, Spec
 
 #: So many instructions of one name are shown.
 _SHOWN = 8
@@ -128,6 +128,10 @@ def swizzles(context: click.Context) -> Iterable[str]:
     return [mode.name.removesuffix("B") if mode.name[:-1].isdigit() else mode.name for mode in known]
 
 
+def _sparsities(spec: Spec) -> tuple[ProductSparsity, ...]:
+    return spec.tensor_products.sparsities if spec.tensor_products else ()
+
+
 #: The names in a database that options accept.  Of GPUs those of one word, which need no quotes.
 _NAMES: dict[str, Callable[[Catalog], Iterable[str]]] = {
     "family": lambda catalog: dict.fromkeys(entry.family for entry in catalog.database.spec.instructions),
@@ -138,6 +142,7 @@ _NAMES: dict[str, Callable[[Catalog], Iterable[str]]] = {
     "ptx": lambda catalog: [entry.version for entry in catalog.database.spec.isa_versions],
     "element": lambda catalog: [entry.name for entry in catalog.database.spec.types.elements],
     "shape": _shapes,
+    "sparsity": lambda catalog: dict.fromkeys(entry.version for entry in _sparsities(catalog.database.spec)),
     "kind": lambda catalog: [kind.removeprefix("kind::") for format in catalog.database.spec.descriptors for kind in format.kinds],
 }
 

@@ -20,8 +20,9 @@ _VERSION = {"sparsity_version": "version of sparsity: v0, or v1 on sm_107a"}
 def product_options(command: click.decorators.FC) -> click.decorators.FC:
     """``--m``, ``--n``, ``--k``, the types ``--dtype`` to ``--stype``, and ``--sparsity-version``: what :func:`resolved` reads."""
     typed: Any = {"metavar": "TYPE", "shell_complete": known_names("element")}
+    version: Any = {"metavar": "VERSION", "shell_complete": known_names("sparsity")}
     for name, text in reversed({**_SIZES, **_TYPES, **_VERSION}.items()):
-        kind = {"type": int} if name in _SIZES else typed if name in _TYPES else {"metavar": "VERSION"}
+        kind = {"type": int} if name in _SIZES else typed if name in _TYPES else version
         description = f"Of tcgen05.mma, whose opcode does not state it: {text}."
         command = click.option(f"--{name.replace('_', '-')}", expose_value=False, callback=_keep, help=description, **kind)(command)
     return command

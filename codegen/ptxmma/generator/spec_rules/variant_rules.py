@@ -21,7 +21,7 @@ HEADER_NAMES = frozenset(
     {"accumulator_part", "carried", "detail", "fragment", "layout", "matrix_descriptor", "no_hint", "operand_tile", "shape"}
     | {"shared_destination", "shared_place", "shared_source", "shared_tile", "side_by_side", "sparse", "storage", "word"}
     | {"tcgen05_atom_tile", "tcgen05_descriptor", "tcgen05_padded_tile", "tcgen05_product", "tcgen05_tile"}
-    | {"tensor_address", "tensor_metadata", "tensor_scales", "max_shift", "saturate", "scale_input_d"}
+    | {"tensor_address", "tensor_metadata", "tensor_scales", "max_shift", "saturate", "scale_input_d", "sparsity_version"}
 )
 
 
