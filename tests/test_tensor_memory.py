@@ -316,11 +316,13 @@ def _with(spec: Spec, name: str, **fields: Any) -> Spec:
 @pytest.mark.parametrize(
     ("fields", "place", "message"),
     [
-        ({"at": {"lane": "row", "column": "col + 300"}}, "at/column", "column reaches from 300 to 555; allowed: 0..511"),
-        ({"at": {"lane": "row", "column": "col // 2"}}, "at", "two places of the operand share one of tensor memory"),
-        ({"back": {"row": "lane", "col": "column % 128"}}, "back/col", "column = 128, bit = 0 leads back to col = 0, not 128"),
-        ({"at": {"lane": "row", "column": "wrong"}}, "at/column", "unknown name 'wrong'"),
-        ({"back": {"row": "lane"}}, "back", "no formula leads back to col"),
+        ({"at": {"lane": "row", "column": "col + 300"}}, "at/column", "column reaches 555; allowed: 0..511"),
+        ({"at": {"lane": "row", "column": "col // 2"}}, "at/column", "share one: a digit of col begins at 2, and those below it end at 1"),
+        ({"at": {"lane": "row", "column": "col % 8"}}, "at", "two places of the operand share one"),
+        ({"at": {"lane": "row % 64 + 32 * (row // 64)", "column": "col"}}, "at/lane", "row moves lane by 32, and the digits below it"),
+        ({"at": {"lane": "row", "column": "wrong * col"}}, "at/column", "unknown name 'wrong'"),
+        ({"at": {"lane": "row", "column": "col * col"}}, "at/column", "'col * col' multiplies axes"),
+        ({"at": {"lane": "row", "column": "2 ^ col"}}, "at/column", "'2 ^ col' is not a digit of one axis"),
     ],
 )  # fmt: skip
 def test_the_proof_finds_what_is_wrong(catalog: Catalog, fields: dict[str, Any], place: str, message: str) -> None:
@@ -346,7 +348,7 @@ def test_python_functions_are_the_layouts(catalog: Catalog, uses: list[TensorPla
                 assert np.array_equal(np.broadcast_to(result, everywhere), np.broadcast_to(place[name], everywhere))
             results = module[back.name](*(known[name] for name in back.parameters))
             for axis, result in zip(back.results, results, strict=True):
-                assert np.array_equal(result, axes[axis])
+                assert np.array_equal(np.broadcast_to(result, axes[axis].shape), axes[axis])
 
 
 def test_c_functions_are_the_layouts(catalog: Catalog, uses: list[TensorPlaces], cc: str, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ export function layout_a(row, col) {
 }
 
 export function layout_a_inverse(cta, lane, column) {
-  return [(128 * cta) + lane, column];
+  return [lane + (128 * cta), column];
 }
 
 export function layout_b(row, col, n) {
@@ -28,7 +28,7 @@ export function layout_b(row, col, n) {
 }
 
 export function layout_b_inverse(cta, lane, column, n) {
-  return [(64 * cta) + mod(lane, 64), column + (Math.floor(n / 2) * Math.floor(lane / 64))];
+  return [mod(lane, 64) + (64 * cta), column + (Math.floor(n / 2) * Math.floor(lane / 64))];
 }
 
 export function layout_c(row, col) {
@@ -36,7 +36,7 @@ export function layout_c(row, col) {
 }
 
 export function layout_c_inverse(cta, lane, column) {
-  return [((64 * cta) + (16 * Math.floor(lane / 32))) + mod(lane, 16), column];
+  return [(mod(lane, 16) + (64 * cta)) + (16 * Math.floor(lane / 32)), column];
 }
 
 export function layout_d(row, col) {
@@ -60,7 +60,7 @@ export function layout_f(row, col) {
 }
 
 export function layout_f_inverse(lane, column) {
-  return [(16 * Math.floor(lane / 32)) + mod(lane, 16), column];
+  return [mod(lane, 16) + (16 * Math.floor(lane / 32)), column];
 }
 
 export function layout_g(row, col, n) {
@@ -72,27 +72,27 @@ export function layout_g_inverse(lane, column, n) {
 }
 
 export function a_full(row, col, bits) {
-  return [Math.floor(row / 128), mod(row, 128), Math.floor((col * bits) / 32), mod(col * bits, 32)];
+  return [Math.floor(row / 128), mod(row, 128), Math.floor(col / Math.floor(32 / bits)), bits * mod(col, Math.floor(32 / bits))];
 }
 
 export function a_full_inverse(cta, lane, column, bit, bits) {
-  return [(128 * cta) + lane, Math.floor(((32 * column) + bit) / bits)];
+  return [lane + (128 * cta), Math.floor(bit / bits) + (Math.floor(32 / bits) * column)];
 }
 
 export function a_half(row, col, bits) {
-  return [mod(row, 16) + (32 * Math.floor(row / 16)), Math.floor((col * bits) / 32), mod(col * bits, 32)];
+  return [mod(row, 16) + (32 * Math.floor(row / 16)), Math.floor(col / Math.floor(32 / bits)), bits * mod(col, Math.floor(32 / bits))];
 }
 
 export function a_half_inverse(lane, column, bit, bits) {
-  return [(16 * Math.floor(lane / 32)) + mod(lane, 16), Math.floor(((32 * column) + bit) / bits)];
+  return [mod(lane, 16) + (16 * Math.floor(lane / 32)), Math.floor(bit / bits) + (Math.floor(32 / bits) * column)];
 }
 
 export function a_twice(row, col, bits, copy = 0) {
-  return [Math.floor(row / 64), mod(row, 64) + (64 * copy), Math.floor((col * bits) / 32), mod(col * bits, 32)];
+  return [Math.floor(row / 64), mod(row, 64) + (64 * copy), Math.floor(col / Math.floor(32 / bits)), bits * mod(col, Math.floor(32 / bits))];
 }
 
 export function a_twice_inverse(cta, lane, column, bit, bits) {
-  return [(64 * cta) + mod(lane, 64), Math.floor(((32 * column) + bit) / bits), Math.floor(lane / 64)];
+  return [mod(lane, 64) + (64 * cta), Math.floor(bit / bits) + (Math.floor(32 / bits) * column), Math.floor(lane / 64)];
 }
 
 export function scales_a(row, block, copy = 0, scale_id = 0) {
@@ -100,7 +100,7 @@ export function scales_a(row, block, copy = 0, scale_id = 0) {
 }
 
 export function scales_a_inverse(cta, lane, column, bit, scale_id = 0) {
-  return [((128 * cta) + (32 * mod(column, 4))) + mod(lane, 32), ((4 * Math.floor(column / 4)) + Math.floor(bit / 8)) - scale_id, Math.floor(lane / 32)];
+  return [(mod(lane, 32) + (128 * cta)) + (32 * mod(column, 4)), (Math.floor(bit / 8) + (4 * Math.floor(column / 4))) - scale_id, Math.floor(lane / 32)];
 }
 
 export function scales_b(col, block, n, copy = 0, peer = 0, scale_id = 0) {
@@ -108,7 +108,7 @@ export function scales_b(col, block, n, copy = 0, peer = 0, scale_id = 0) {
 }
 
 export function scales_b_inverse(cta, lane, column, bit, n, scale_id = 0) {
-  return [(32 * mod(column, Math.floor((n + 127) / 128) * 4)) + mod(lane, 32), ((4 * Math.floor(column / (Math.floor((n + 127) / 128) * 4))) + Math.floor(bit / 8)) - scale_id, Math.floor(lane / 32), cta];
+  return [mod(lane, 32) + (32 * mod(column, Math.floor((n + 127) / 128) * 4)), (Math.floor(bit / 8) + (4 * Math.floor(column / (Math.floor((n + 127) / 128) * 4)))) - scale_id, Math.floor(lane / 32), cta];
 }
 
 export function scales_a_pair(row, block, copy = 0, scale_id = 0) {
@@ -116,15 +116,15 @@ export function scales_a_pair(row, block, copy = 0, scale_id = 0) {
 }
 
 export function scales_a_pair_inverse(cta, lane, column, bit, scale_id = 0) {
-  return [((64 * cta) + (32 * column)) + mod(lane, 32), Math.floor(bit / 8) - scale_id, Math.floor(lane / 32)];
+  return [(mod(lane, 32) + (64 * cta)) + (32 * column), Math.floor(bit / 8) - scale_id, Math.floor(lane / 32)];
 }
 
 export function scales_b_pair(col, block, n, copy = 0, peer = 0, scale_id = 0) {
-  return [peer, (mod(col, 32) + (64 * Math.floor(col / Math.floor(n / 2)))) + (32 * copy), Math.floor(mod(col, Math.floor(n / 2)) / 32), 8 * (scale_id + block)];
+  return [peer, (mod(col, 32) + (32 * copy)) + (64 * Math.floor(col / Math.floor(n / 2))), Math.floor(mod(col, Math.floor(n / 2)) / 32), 8 * (scale_id + block)];
 }
 
 export function scales_b_pair_inverse(cta, lane, column, bit, n, scale_id = 0) {
-  return [((Math.floor(n / 2) * Math.floor(lane / 64)) + (32 * column)) + mod(lane, 32), Math.floor(bit / 8) - scale_id, mod(Math.floor(lane / 32), 2), cta];
+  return [(mod(lane, 32) + (Math.floor(n / 2) * Math.floor(lane / 64))) + (32 * column), Math.floor(bit / 8) - scale_id, Math.floor(mod(lane, 64) / 32), cta];
 }
 
 export function metadata_wide(row, chunk) {
@@ -132,7 +132,7 @@ export function metadata_wide(row, chunk) {
 }
 
 export function metadata_wide_inverse(cta, lane, column, bit) {
-  return [(128 * cta) + lane, (8 * column) + Math.floor(bit / 4)];
+  return [lane + (128 * cta), Math.floor(bit / 4) + (8 * column)];
 }
 
 export function metadata_narrow(row, chunk, selector = 0) {
@@ -140,7 +140,7 @@ export function metadata_narrow(row, chunk, selector = 0) {
 }
 
 export function metadata_narrow_inverse(cta, lane, column, bit, selector = 0) {
-  return [(((128 * cta) + (16 * Math.floor(lane / 16))) + (8 * Math.floor(bit / 16))) + mod(lane, 8), (4 * mod(Math.floor(lane / 8), 2)) + Math.floor(mod(bit, 16) / 4)];
+  return [((mod(lane, 8) + (128 * cta)) + (16 * Math.floor(lane / 16))) + (8 * Math.floor(bit / 16)), mod(Math.floor(bit / 4), 4) + (4 * Math.floor(mod(lane, 16) / 8))];
 }
 
 export function metadata_wide_ws_64(row, chunk, copy = 0) {
@@ -148,7 +148,7 @@ export function metadata_wide_ws_64(row, chunk, copy = 0) {
 }
 
 export function metadata_wide_ws_64_inverse(lane, column, bit) {
-  return [mod(lane, 64), (8 * column) + Math.floor(bit / 4), Math.floor(lane / 64)];
+  return [mod(lane, 64), Math.floor(bit / 4) + (8 * column), Math.floor(lane / 64)];
 }
 
 export function metadata_wide_ws_32(row, chunk, copy = 0) {
@@ -156,7 +156,7 @@ export function metadata_wide_ws_32(row, chunk, copy = 0) {
 }
 
 export function metadata_wide_ws_32_inverse(lane, column, bit) {
-  return [mod(lane, 32), (8 * column) + Math.floor(bit / 4), Math.floor(lane / 32)];
+  return [mod(lane, 32), Math.floor(bit / 4) + (8 * column), Math.floor(lane / 32)];
 }
 
 export function metadata_narrow_ws_64(row, chunk, copy = 0, selector = 0) {
@@ -164,7 +164,7 @@ export function metadata_narrow_ws_64(row, chunk, copy = 0, selector = 0) {
 }
 
 export function metadata_narrow_ws_64_inverse(lane, column, bit, selector = 0) {
-  return [((16 * Math.floor(mod(lane, 64) / 16)) + (8 * Math.floor(bit / 16))) + mod(lane, 8), (4 * mod(Math.floor(lane / 8), 2)) + Math.floor(mod(bit, 16) / 4), Math.floor(lane / 64)];
+  return [(mod(lane, 8) + (16 * Math.floor(mod(lane, 64) / 16))) + (8 * Math.floor(bit / 16)), mod(Math.floor(bit / 4), 4) + (4 * Math.floor(mod(lane, 16) / 8)), Math.floor(lane / 64)];
 }
 
 export function metadata_narrow_ws_32(row, chunk, copy = 0, selector = 0) {
@@ -172,7 +172,7 @@ export function metadata_narrow_ws_32(row, chunk, copy = 0, selector = 0) {
 }
 
 export function metadata_narrow_ws_32_inverse(lane, column, bit, selector = 0) {
-  return [((16 * Math.floor(mod(lane, 32) / 16)) + (8 * Math.floor(bit / 16))) + mod(lane, 8), (4 * mod(Math.floor(lane / 8), 2)) + Math.floor(mod(bit, 16) / 4), Math.floor(lane / 32)];
+  return [(mod(lane, 8) + (16 * Math.floor(mod(lane, 32) / 16))) + (8 * Math.floor(bit / 16)), mod(Math.floor(bit / 4), 4) + (4 * Math.floor(mod(lane, 16) / 8)), Math.floor(lane / 32)];
 }
 
 export function copy_128x256b(row, byte) {
@@ -180,7 +180,7 @@ export function copy_128x256b(row, byte) {
 }
 
 export function copy_128x256b_inverse(lane, column, bit) {
-  return [lane, (4 * column) + Math.floor(bit / 8)];
+  return [lane, Math.floor(bit / 8) + (4 * column)];
 }
 
 export function copy_128x128b(row, byte) {
@@ -188,7 +188,7 @@ export function copy_128x128b(row, byte) {
 }
 
 export function copy_128x128b_inverse(lane, column, bit) {
-  return [lane, (4 * column) + Math.floor(bit / 8)];
+  return [lane, Math.floor(bit / 8) + (4 * column)];
 }
 
 export function copy_4x256b(row, byte) {
@@ -196,7 +196,7 @@ export function copy_4x256b(row, byte) {
 }
 
 export function copy_4x256b_inverse(lane, column, bit) {
-  return [Math.floor(lane / 32), (4 * column) + Math.floor(bit / 8)];
+  return [Math.floor(lane / 32), Math.floor(bit / 8) + (4 * column)];
 }
 
 export function copy_64x128b_02_13(row, byte, copy = 0) {
@@ -204,15 +204,15 @@ export function copy_64x128b_02_13(row, byte, copy = 0) {
 }
 
 export function copy_64x128b_02_13_inverse(lane, column, bit) {
-  return [mod(lane, 64), (4 * column) + Math.floor(bit / 8), Math.floor(lane / 64)];
+  return [mod(lane, 64), Math.floor(bit / 8) + (4 * column), Math.floor(lane / 64)];
 }
 
 export function copy_64x128b_01_23(row, byte, copy = 0) {
-  return [(mod(row, 32) + (64 * Math.floor(row / 32))) + (32 * copy), Math.floor(byte / 4), 8 * mod(byte, 4)];
+  return [(mod(row, 32) + (32 * copy)) + (64 * Math.floor(row / 32)), Math.floor(byte / 4), 8 * mod(byte, 4)];
 }
 
 export function copy_64x128b_01_23_inverse(lane, column, bit) {
-  return [mod(lane, 32) + (32 * Math.floor(lane / 64)), (4 * column) + Math.floor(bit / 8), mod(Math.floor(lane / 32), 2)];
+  return [mod(lane, 32) + (32 * Math.floor(lane / 64)), Math.floor(bit / 8) + (4 * column), Math.floor(mod(lane, 64) / 32)];
 }
 
 export function copy_32x128b(row, byte, copy = 0) {
@@ -220,5 +220,5 @@ export function copy_32x128b(row, byte, copy = 0) {
 }
 
 export function copy_32x128b_inverse(lane, column, bit) {
-  return [mod(lane, 32), (4 * column) + Math.floor(bit / 8), Math.floor(lane / 32)];
+  return [mod(lane, 32), Math.floor(bit / 8) + (4 * column), Math.floor(lane / 32)];
 }

@@ -2,7 +2,8 @@
 
 A digest hashes plain text: PTX, numbers, bit maps, and the spec's names of operands, fields and axes.  It changes with every fact that a
 witness relied on, and where one of those names changes; not with titles, notes, citations or the names of layouts.  Fragments count by
-their bit maps, however a formula writes them.  The formulas of shared and tensor memory count as they are written.
+their bit maps, however a formula writes them.  The formulas of shared memory count as they are written, those of tensor memory
+by their digits.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ def computed(instruction: Instruction) -> str:
 
 
 def tensor_layout(layout: TensorLayout) -> str:
-    """The digest of where an operand lies in tensor memory: its formulas, sizes and selections, and the instructions that they are for."""
-    texts = [f"{name} = {text}" for name, text in (*layout.axes.items(), *layout.at.items(), *layout.back.items())]
+    """The digest of where an operand lies in tensor memory: its digits, sizes and selections, and the instructions that they are for."""
+    texts = [f"{name} = {text}" for name, text in layout.axes.items()]
+    texts += [f"{term.coordinate} + {term.weight} * ({term.axis} + {term.added}) // {term.step} % {term.size}" for term in layout.terms]
     selections = [f"{entry.name} {entry.values} {sorted(map(str, entry.when))}" for entry in layout.selections]
     return _digest([layout.operand, layout.matrix, str(layout.of), layout.unit, *texts, *selections])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +11,8 @@ import msgspec
 
 from ptxmma.arguments import in_range, integer
 from ptxmma.catalog import layouts
-from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, formula, matches
+from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, matches
+from ptxmma.model.digits import DigitMap
 
 #: Addresses have a lane of 0..127 above 16 bits of the column.
 _ADDRESSES = 128 << 16
@@ -84,12 +86,24 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
             ValueError: a number is out of range.
         """
         point = self._point(places, named, check=check)
-        return self._place(self.numbers | point)
-
-    def _place(self, values: Mapping[str, Any]) -> Place:
-        place = Place(*(self._value(self.layout.at.get(name, "0"), values) for name in COORDINATES))
+        place = Place(**self.digits({name: point[name] for name in self.selections}).apply(point))
         place.operand = self
         return place
+
+    def digits(self, chosen: Mapping[str, int]) -> DigitMap:
+        """The map from the axes to the coordinates, with what the instruction descriptor selects.
+
+        Raises:
+            FormulaError, NotDigitsError: the spec's formulas are no such map; no generated database has such formulas.
+        """
+        key = tuple(chosen.items())
+        if key not in self._maps:
+            self._maps[key] = DigitMap.of(self.layout.terms, self.sizes, COORDINATES, {**self.numbers, **chosen})
+        return self._maps[key]
+
+    @functools.cached_property
+    def _maps(self) -> dict[tuple[tuple[str, int], ...], DigitMap]:
+        return {}
 
     def coords(self, lane: Any, column: Any, bit: Any = 0, cta: Any = 0, **selections: int) -> tuple[Any, ...]:
         """What lies at a place, a number for each axis that has more than one place, copies included: the inverse of :meth:`locate`.
@@ -98,39 +112,32 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
             ValueError: nothing lies there.
         """
         given = {"cta": cta, "lane": lane, "column": column, "bit": bit}
-        chosen = self._selected(selections)
-        axes = {name: self._value(text, self.numbers | chosen | given) for name, text in self.layout.back.items()}
-        outside = any(_any(value < 0) or _any(value >= self.sizes[axis]) for axis, value in axes.items())
-        if not outside:
-            there = self._place(self.numbers | axes | chosen)._asdict()
-            outside = any(_any(there[name] != value // self._step(name) * self._step(name)) for name, value in given.items())
-        if outside:
+        found = self.digits(self._selected(selections)).read(given)
+        inside = found.fits & (found.rest["bit"] < self.unit)
+        for name in ("cta", "lane", "column"):
+            inside = inside & (found.rest[name] == 0)
+        if not _all(inside):
             where = ", ".join(f"{name} = {value}" for name, value in given.items())
             raise ValueError(f"nothing of the operand lies at {where}; its layout is {self.layout.title}")
-        return tuple(axes[axis] for axis in self.sizes)
+        return tuple(found.point[axis] for axis in self.sizes)
 
     def selected_for(self, axis: str, number: int) -> dict[str, int] | None:
         """What reads the number of an axis past its end, as a later step along K does: the number and the selections; None if nothing does.
 
         A cell holds the scale factors of several steps: ``selected_for("block", 3)`` is ``{"block": 0, "scale_id": 3}``.
         """
-        origin = self.numbers | dict.fromkeys(self.sizes, 0)
-        wanted = self._place(origin | {name: values[0] for name, values in self.selections.items()} | {axis: number})
+        added = {name for term in self.layout.terms if term.axis == axis for name in term.added}
         for values in itertools.product(*self.selections.values()):
             chosen = dict(zip(self.selections, values, strict=True))
-            for own in range(self.sizes[axis]):
-                if self._place(origin | chosen | {axis: own}) == wanted:
-                    return {axis: own} | chosen
+            own = number - sum(chosen[name] for name in added)
+            if 0 <= own < self.sizes[axis]:
+                return {axis: own} | chosen
         return None
-
-    def _step(self, name: str) -> int:
-        return self.unit if name == "bit" else 1
 
     @property
     def columns(self) -> int:
         """Columns that it takes, from its address on."""
-        last = {axis: size - 1 for axis, size in self.sizes.items()} | {name: values[-1] for name, values in self.selections.items()}
-        return int(self._place(self.numbers | last).column) + 1
+        return self.digits({name: values[-1] for name, values in self.selections.items()}).reach("column") + 1
 
     @property
     def first_lanes(self) -> str:
@@ -180,13 +187,13 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
                 raise ValueError(f"{name} = {chosen[name]} is not legal: {', '.join(map(str, legal))}")
         return chosen
 
-    @staticmethod
-    def _value(text: str, values: Mapping[str, Any]) -> Any:
-        return formula.evaluate(formula.parse(text), values)
-
 
 def _any(truth: Any) -> bool:
     return bool(truth.any()) if hasattr(truth, "any") else bool(truth)
+
+
+def _all(truth: Any) -> bool:
+    return bool(truth.all()) if hasattr(truth, "all") else bool(truth)
 
 
 def of(memory: TensorMemory, kind: str, matrix: str, facts: Facts, numbers: Mapping[str, int]) -> TensorPlaces | None:

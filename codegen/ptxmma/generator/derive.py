@@ -14,7 +14,7 @@ from ptxmma.generator import stated, tensor_proof
 from ptxmma.generator.build import Positions
 from ptxmma.generator.evaluation import EntryError, evaluate_entry, thread, variables_of
 from ptxmma.generator.problems import Problem, SpecError, clash, of_use
-from ptxmma.model import Database, Layout, RegisterLayout, Spec, formula
+from ptxmma.model import Database, Layout, LayoutDigits, RegisterLayout, Spec, formula
 from ptxmma.model.bitmap import BitMap, NotLinearError, Points, linear
 from ptxmma.model.formula import FormulaError
 
@@ -64,7 +64,9 @@ def derive(spec: Spec, positions: Positions) -> Database:
         problems += tensor_proof.problems(spec, positions)
     if problems:
         raise SpecError({problem.position: problem for problem in reversed(problems)}.values())  # a slip meets many plans: the first
-    return Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()))
+    placed = spec.tensor_memory.layouts if spec.tensor_memory is not None else ()
+    digits = tuple(LayoutDigits(layout=layout.name, terms=layout.terms, back=layout.back) for layout in placed)
+    return Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()), digit_layouts=digits)
 
 
 def _one_function(positions: Positions, layouts_: Iterable[Layout]) -> Iterator[Problem]:

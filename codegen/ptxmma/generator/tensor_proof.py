@@ -15,7 +15,7 @@ from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Problem
 from ptxmma.model import COORDINATES, Condition, Facts, Spec, TensorLayout, TensorMemory, TensorProducts, formula
-from ptxmma.model.formula import FormulaError
+from ptxmma.model.digits import NotDigitsError
 
 _Values = npt.NDArray[np.int64]
 _Test = tuple[str, tuple[str | int, ...]]
@@ -90,13 +90,12 @@ def _answers(tests: Collection[_Test], facts: Facts) -> tuple[bool, ...]:
 
 def _read(placed: TensorPlaces) -> list[tuple[str, int]]:
     """The numbers that the formulas read, besides the coordinates."""
-    texts = [*placed.layout.at.values(), *placed.layout.back.values()]
-    names = {name for text in texts for name in formula.names(formula.parse(text))}
+    names = {name for text in placed.layout.at.values() for name in formula.names(formula.parse(text))}
     return [(name, value) for name, value in sorted(placed.numbers.items()) if name in names]
 
 
 def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
-    """The first fault of each layout: a formula that fails, leaves tensor memory, puts two things at one place, or does not lead back."""
+    """The first fault of each layout: a formula that is no sum of digits, leaves tensor memory, or puts two things at one place."""
     memory, wrong = spec.tensor_memory, set[str]()
     if memory is None:
         return
@@ -118,32 +117,26 @@ def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
 def _fault(memory: TensorMemory, placed: TensorPlaces, chosen: dict[str, int]) -> tuple[tuple[str, ...], str] | None:
     """What is wrong with a layout, and which part of it."""
     layout = placed.layout
-    if missing := [axis for axis in placed.sizes if axis not in layout.back]:
-        return ("back",), f"no formula leads back to {', '.join(missing)}"
+    try:
+        digits = placed.digits(chosen)
+    except NotDigitsError as error:
+        return ("at", error.coordinate) if error.coordinate else ("at",), f"{error}{_with(placed, chosen)}"
+    limits = {"cta": placed.numbers["ctas"], "lane": memory.lanes, "column": min(row.columns for row in memory.columns), "bit": memory.cell}
+    for name in COORDINATES:
+        last = digits.reach(name) + (placed.unit - 1 if name == "bit" else 0)
+        if last >= limits[name]:
+            return ("at", name), f"{name} reaches {last}{_with(placed, chosen)}; allowed: 0..{limits[name] - 1}"
     grid = np.meshgrid(*(np.arange(size, dtype=np.int64) for size in placed.sizes.values()), indexing="ij")
     axes: dict[str, _Values] = {axis: values.reshape(-1) for axis, values in zip(placed.sizes, grid, strict=True)}
-    limits = {"cta": placed.numbers["ctas"], "lane": memory.lanes, "column": min(row.columns for row in memory.columns), "bit": memory.cell}
-    there: dict[str, _Values] = {}
-    for name in COORDINATES:
-        try:
-            there[name] = _values(layout.at.get(name, "0"), placed.numbers | chosen | axes, grid[0].size)
-        except FormulaError as error:
-            return ("at", name), str(error)
-        last = there[name] + (placed.unit - 1 if name == "bit" else 0)
-        if there[name].min() < 0 or last.max() >= limits[name]:
-            reach = f"{name} reaches from {there[name].min()} to {last.max()}{_with(placed, chosen)}"
-            return ("at", name), f"{reach}; allowed: 0..{limits[name] - 1}"
-    for axis, values in axes.items():
-        try:
-            back = _values(layout.back[axis], placed.numbers | chosen | there, grid[0].size)
-        except FormulaError as error:
-            return ("back", axis), str(error)
-        if (back != values).any():
-            if len(set(zip(*(place.tolist() for place in there.values()), strict=True))) < grid[0].size:
-                return ("at",), f"two places of the operand share one of tensor memory{_with(placed, chosen)}"
-            point = int(np.argmax(back != values))
-            at = ", ".join(f"{name} = {there[name][point]}" for name in COORDINATES)
-            return ("back", axis), f"{at} leads back to {axis} = {back[point]}, not {values[point]}{_with(placed, chosen)}"
+    there = {name: np.broadcast_to(values, grid[0].size) for name, values in digits.apply(axes).items()}
+    # What people read, the formulas there and back, says the same as the digits.
+    for where, text, values in (
+        *((("at", name), layout.at.get(name, "0"), there[name]) for name in COORDINATES),
+        *((("at",), text, axes[axis]) for axis, text in layout.back.items()),
+    ):
+        if (_values(text, placed.numbers | chosen | (axes if len(where) > 1 else there), grid[0].size) != values).any():
+            order = "the smallest weight first and each weight a multiple of the one before"
+            return where, f"{text!r} is no sum of digits, {order}{_with(placed, chosen)}"
     return None
 
 

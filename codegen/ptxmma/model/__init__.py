@@ -8,7 +8,7 @@ Every ``source`` is a section number of the PTX ISA (``"9.7.14.6.3"``) or says w
 
 from ptxmma.model.block_format import BlockFormat, BlockScaling
 from ptxmma.model.conditions import Condition, Entry, Facts, matches
-from ptxmma.model.database import Database, Layout, Spec
+from ptxmma.model.database import Database, Layout, LayoutDigits, Spec
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorField, DescriptorFormat, FieldCase, MaskExample
 from ptxmma.model.element import Carrier, Container, ElementType, RegisterType, Types
 from ptxmma.model.erratum import Erratum, Overwriting, Quirk, Sighting
@@ -54,7 +54,8 @@ __all__ = [
     "Choice", "ColumnMask", "Condition",
     "Container", "Database", "Definition", "DescriptorField", "DescriptorFormat", "ElementType", "Entry",
     "Erratum", "Example", "Facts", "Extents", "Fault", "FieldCase", "Form", "Granularity", "Hint", "HintValue", "Ignored", "InstructionSet",
-    "Gpu", "IsaVersion", "Kind", "Layout", "Majorness", "MaskExample", "matches", "Observation", "operand_names", "OperandKind", "Padded",
+    "Gpu", "IsaVersion", "Kind", "Layout", "LayoutDigits", "Majorness", "MaskExample", "matches", "Observation", "operand_names",
+    "OperandKind", "Padded",
     "Ordering", "Overwriting",
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",

@@ -9,8 +9,10 @@ from ptxmma.model.bitmap import BitMap
 from ptxmma.model.block_format import BlockFormat, BlockScaling
 from ptxmma.model.conditions import Entry
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorFormat
+from ptxmma.model.digits import Term
 from ptxmma.model.element import Types
 from ptxmma.model.erratum import Erratum
+from ptxmma.model.fields import Formula, Identifier, Name
 from ptxmma.model.instruction import InstructionSet
 from ptxmma.model.memory import SharedMemory
 from ptxmma.model.peak import Throughput
@@ -129,12 +131,21 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
         return self.axes.get(self.plane[1], 0)
 
 
+class LayoutDigits(Entry, frozen=True, kw_only=True):
+    """The digits of a layout whose formulas serve many sizes, and the way back that follows from them."""
+
+    layout: Name  # "layout_b", of tensor memory
+    terms: tuple[Term, ...]
+    back: dict[Identifier, Formula]  # each axis from the coordinates: {"row": "lane % 64 + 64 * cta"}
+
+
 class Database(Entry, frozen=True, kw_only=True, dict=True):
     """The content of ``ptxmma.json``: the spec and every layout that is derived from it."""
 
     generated: str = ""  # the generator that made the file, and its input
     spec: Spec
     layouts: tuple[Layout, ...]
+    digit_layouts: tuple[LayoutDigits, ...] = ()
 
     @functools.cached_property
     def layout(self) -> dict[str, Layout]:

@@ -76,7 +76,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_a_column(uint32_t row, uint32_
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_a_row(
     uint32_t cta, uint32_t lane, uint32_t column) {
   (void)column;
-  return (128 * cta) + lane;
+  return lane + (128 * cta);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_a_col(
@@ -116,7 +116,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_b_row(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t n) {
   (void)column;
   (void)n;
-  return (64 * cta) + (lane % 64);
+  return (lane % 64) + (64 * cta);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_b_col(
@@ -153,7 +153,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_c_column(uint32_t row, uint32_
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_c_row(
     uint32_t cta, uint32_t lane, uint32_t column) {
   (void)column;
-  return ((64 * cta) + (16 * (lane / 32))) + (lane % 16);
+  return ((lane % 16) + (64 * cta)) + (16 * (lane / 32));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_c_col(
@@ -246,7 +246,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_f_column(uint32_t row, uint32_
  */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_f_row(uint32_t lane, uint32_t column) {
   (void)column;
-  return (16 * (lane / 32)) + (lane % 16);
+  return (lane % 16) + (16 * (lane / 32));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_layout_f_col(uint32_t lane, uint32_t column) {
@@ -306,12 +306,12 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_full_lane(uint32_t row, uint32_t co
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_full_column(
     uint32_t row, uint32_t col, uint32_t bits) {
   (void)row;
-  return (col * bits) / 32;
+  return col / (32 / bits);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_full_bit(uint32_t row, uint32_t col, uint32_t bits) {
   (void)row;
-  return (col * bits) % 32;
+  return bits * (col % (32 / bits));
 }
 
 /*
@@ -324,14 +324,14 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_full_row(
   (void)column;
   (void)bit;
   (void)bits;
-  return (128 * cta) + lane;
+  return lane + (128 * cta);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_full_col(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t bits) {
   (void)cta;
   (void)lane;
-  return ((32 * column) + bit) / bits;
+  return (bit / bits) + ((32 / bits) * column);
 }
 
 /*
@@ -349,12 +349,12 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_half_lane(uint32_t row, uint32_t co
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_half_column(
     uint32_t row, uint32_t col, uint32_t bits) {
   (void)row;
-  return (col * bits) / 32;
+  return col / (32 / bits);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_half_bit(uint32_t row, uint32_t col, uint32_t bits) {
   (void)row;
-  return (col * bits) % 32;
+  return bits * (col % (32 / bits));
 }
 
 /*
@@ -367,13 +367,13 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_half_row(
   (void)column;
   (void)bit;
   (void)bits;
-  return (16 * (lane / 32)) + (lane % 16);
+  return (lane % 16) + (16 * (lane / 32));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_half_col(
     uint32_t lane, uint32_t column, uint32_t bit, uint32_t bits) {
   (void)lane;
-  return ((32 * column) + bit) / bits;
+  return (bit / bits) + ((32 / bits) * column);
 }
 
 /*
@@ -402,14 +402,14 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_twice_column(
     uint32_t row, uint32_t col, uint32_t bits, uint32_t copy) {
   (void)row;
   (void)copy;
-  return (col * bits) / 32;
+  return col / (32 / bits);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_twice_bit(
     uint32_t row, uint32_t col, uint32_t bits, uint32_t copy) {
   (void)row;
   (void)copy;
-  return (col * bits) % 32;
+  return bits * (col % (32 / bits));
 }
 
 /*
@@ -422,14 +422,14 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_twice_row(
   (void)column;
   (void)bit;
   (void)bits;
-  return (64 * cta) + (lane % 64);
+  return (lane % 64) + (64 * cta);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_twice_col(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t bits) {
   (void)cta;
   (void)lane;
-  return ((32 * column) + bit) / bits;
+  return (bit / bits) + ((32 / bits) * column);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_a_twice_copy(
@@ -484,14 +484,14 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_row(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t scale_id) {
   (void)bit;
   (void)scale_id;
-  return ((128 * cta) + (32 * (column % 4))) + (lane % 32);
+  return ((lane % 32) + (128 * cta)) + (32 * (column % 4));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_block(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t scale_id) {
   (void)cta;
   (void)lane;
-  return ((4 * (column / 4)) + (bit / 8)) - scale_id;
+  return ((bit / 8) + (4 * (column / 4))) - scale_id;
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_copy(
@@ -554,14 +554,14 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_col(
   (void)cta;
   (void)bit;
   (void)scale_id;
-  return (32 * (column % (((n + 127) / 128) * 4))) + (lane % 32);
+  return (lane % 32) + (32 * (column % (((n + 127) / 128) * 4)));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_block(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t n, uint32_t scale_id) {
   (void)cta;
   (void)lane;
-  return ((4 * (column / (((n + 127) / 128) * 4))) + (bit / 8)) - scale_id;
+  return ((bit / 8) + (4 * (column / (((n + 127) / 128) * 4)))) - scale_id;
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_copy(
@@ -629,7 +629,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_pair_row(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t scale_id) {
   (void)bit;
   (void)scale_id;
-  return ((64 * cta) + (32 * column)) + (lane % 32);
+  return ((lane % 32) + (64 * cta)) + (32 * column);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_pair_block(
@@ -671,7 +671,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_lane(
   (void)block;
   (void)peer;
   (void)scale_id;
-  return ((col % 32) + (64 * (col / (n / 2)))) + (32 * copy);
+  return ((col % 32) + (32 * copy)) + (64 * (col / (n / 2)));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_column(
@@ -702,7 +702,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_col(
   (void)cta;
   (void)bit;
   (void)scale_id;
-  return (((n / 2) * (lane / 64)) + (32 * column)) + (lane % 32);
+  return ((lane % 32) + ((n / 2) * (lane / 64))) + (32 * column);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_block(
@@ -721,7 +721,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_copy(
   (void)bit;
   (void)n;
   (void)scale_id;
-  return (lane / 32) % 2;
+  return (lane % 64) / 32;
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_pair_peer(
@@ -768,14 +768,14 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_wide_row(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit) {
   (void)column;
   (void)bit;
-  return (128 * cta) + lane;
+  return lane + (128 * cta);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_wide_chunk(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit) {
   (void)cta;
   (void)lane;
-  return (8 * column) + (bit / 4);
+  return (bit / 4) + (8 * column);
 }
 
 /*
@@ -819,7 +819,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_narrow_row(
     uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t selector) {
   (void)column;
   (void)selector;
-  return (((128 * cta) + (16 * (lane / 16))) + (8 * (bit / 16))) + (lane % 8);
+  return (((lane % 8) + (128 * cta)) + (16 * (lane / 16))) + (8 * (bit / 16));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_narrow_chunk(
@@ -827,7 +827,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_narrow_chunk(
   (void)cta;
   (void)column;
   (void)selector;
-  return (4 * ((lane / 8) % 2)) + ((bit % 16) / 4);
+  return ((bit / 4) % 4) + (4 * ((lane % 16) / 8));
 }
 
 /*
@@ -870,7 +870,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_wide_ws_64_row(
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_wide_ws_64_chunk(
     uint32_t lane, uint32_t column, uint32_t bit) {
   (void)lane;
-  return (8 * column) + (bit / 4);
+  return (bit / 4) + (8 * column);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_wide_ws_64_copy(
@@ -920,7 +920,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_wide_ws_32_row(
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_wide_ws_32_chunk(
     uint32_t lane, uint32_t column, uint32_t bit) {
   (void)lane;
-  return (8 * column) + (bit / 4);
+  return (bit / 4) + (8 * column);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_wide_ws_32_copy(
@@ -966,14 +966,14 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_narrow_ws_64_row(
     uint32_t lane, uint32_t column, uint32_t bit, uint32_t selector) {
   (void)column;
   (void)selector;
-  return ((16 * ((lane % 64) / 16)) + (8 * (bit / 16))) + (lane % 8);
+  return ((lane % 8) + (16 * ((lane % 64) / 16))) + (8 * (bit / 16));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_narrow_ws_64_chunk(
     uint32_t lane, uint32_t column, uint32_t bit, uint32_t selector) {
   (void)column;
   (void)selector;
-  return (4 * ((lane / 8) % 2)) + ((bit % 16) / 4);
+  return ((bit / 4) % 4) + (4 * ((lane % 16) / 8));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_narrow_ws_64_copy(
@@ -1020,14 +1020,14 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_narrow_ws_32_row(
     uint32_t lane, uint32_t column, uint32_t bit, uint32_t selector) {
   (void)column;
   (void)selector;
-  return ((16 * ((lane % 32) / 16)) + (8 * (bit / 16))) + (lane % 8);
+  return ((lane % 8) + (16 * ((lane % 32) / 16))) + (8 * (bit / 16));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_narrow_ws_32_chunk(
     uint32_t lane, uint32_t column, uint32_t bit, uint32_t selector) {
   (void)column;
   (void)selector;
-  return (4 * ((lane / 8) % 2)) + ((bit % 16) / 4);
+  return ((bit / 4) % 4) + (4 * ((lane % 16) / 8));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_metadata_narrow_ws_32_copy(
@@ -1073,7 +1073,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x256b_row(
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x256b_byte(
     uint32_t lane, uint32_t column, uint32_t bit) {
   (void)lane;
-  return (4 * column) + (bit / 8);
+  return (bit / 8) + (4 * column);
 }
 
 /*
@@ -1111,7 +1111,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x128b_row(
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_128x128b_byte(
     uint32_t lane, uint32_t column, uint32_t bit) {
   (void)lane;
-  return (4 * column) + (bit / 8);
+  return (bit / 8) + (4 * column);
 }
 
 /*
@@ -1149,7 +1149,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_4x256b_row(
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_4x256b_byte(
     uint32_t lane, uint32_t column, uint32_t bit) {
   (void)lane;
-  return (4 * column) + (bit / 8);
+  return (bit / 8) + (4 * column);
 }
 
 /*
@@ -1193,7 +1193,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_02_13_row(
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_02_13_byte(
     uint32_t lane, uint32_t column, uint32_t bit) {
   (void)lane;
-  return (4 * column) + (bit / 8);
+  return (bit / 8) + (4 * column);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_02_13_copy(
@@ -1212,7 +1212,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_02_13_copy(
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_lane(
     uint32_t row, uint32_t byte, uint32_t copy) {
   (void)byte;
-  return ((row % 32) + (64 * (row / 32))) + (32 * copy);
+  return ((row % 32) + (32 * copy)) + (64 * (row / 32));
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_column(
@@ -1244,14 +1244,14 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_row(
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_byte(
     uint32_t lane, uint32_t column, uint32_t bit) {
   (void)lane;
-  return (4 * column) + (bit / 8);
+  return (bit / 8) + (4 * column);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_64x128b_01_23_copy(
     uint32_t lane, uint32_t column, uint32_t bit) {
   (void)column;
   (void)bit;
-  return (lane / 32) % 2;
+  return (lane % 64) / 32;
 }
 
 /*
@@ -1294,7 +1294,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_32x128b_row(
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_32x128b_byte(
     uint32_t lane, uint32_t column, uint32_t bit) {
   (void)lane;
-  return (4 * column) + (bit / 8);
+  return (bit / 8) + (4 * column);
 }
 
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_copy_32x128b_copy(

@@ -50,7 +50,7 @@ def layout_a_inverse(cta, lane, column):
     -> row, col.
     Source: 9.7.16.10.5.1.
     """
-    row = 128 * cta + lane
+    row = lane + 128 * cta
     col = column
     return row, col
 
@@ -75,7 +75,7 @@ def layout_b_inverse(cta, lane, column, n):
     ``n``: N of the product.
     Source: 9.7.16.10.5.2.
     """
-    row = 64 * cta + lane % 64
+    row = lane % 64 + 64 * cta
     col = column + (n // 2) * (lane // 64)
     return row, col
 
@@ -98,7 +98,7 @@ def layout_c_inverse(cta, lane, column):
     -> row, col.
     Source: 9.7.16.10.5.3.
     """
-    row = 64 * cta + 16 * (lane // 32) + lane % 16
+    row = lane % 16 + 64 * cta + 16 * (lane // 32)
     col = column
     return row, col
 
@@ -166,7 +166,7 @@ def layout_f_inverse(lane, column):
     -> row, col.
     Source: 9.7.16.10.5.6.
     """
-    row = 16 * (lane // 32) + lane % 16
+    row = lane % 16 + 16 * (lane // 32)
     col = column
     return row, col
 
@@ -204,8 +204,8 @@ def a_full(row, col, bits):
     """
     cta = row // 128
     lane = row % 128
-    column = (col * bits) // 32
-    bit = (col * bits) % 32
+    column = col // (32 // bits)
+    bit = bits * (col % (32 // bits))
     return cta, lane, column, bit
 
 
@@ -216,8 +216,8 @@ def a_full_inverse(cta, lane, column, bit, bits):
     ``bits``: the width of an element, or of its container.
     Source: 9.7.16.10.5.
     """
-    row = 128 * cta + lane
-    col = (32 * column + bit) // bits
+    row = lane + 128 * cta
+    col = bit // bits + (32 // bits) * column
     return row, col
 
 
@@ -229,8 +229,8 @@ def a_half(row, col, bits):
     Source: 9.7.16.10.5.
     """
     lane = row % 16 + 32 * (row // 16)
-    column = (col * bits) // 32
-    bit = (col * bits) % 32
+    column = col // (32 // bits)
+    bit = bits * (col % (32 // bits))
     return lane, column, bit
 
 
@@ -241,8 +241,8 @@ def a_half_inverse(lane, column, bit, bits):
     ``bits``: the width of an element, or of its container.
     Source: 9.7.16.10.5.
     """
-    row = 16 * (lane // 32) + lane % 16
-    col = (32 * column + bit) // bits
+    row = lane % 16 + 16 * (lane // 32)
+    col = bit // bits + (32 // bits) * column
     return row, col
 
 
@@ -256,8 +256,8 @@ def a_twice(row, col, bits, copy=0):
     """
     cta = row // 64
     lane = row % 64 + 64 * copy
-    column = (col * bits) // 32
-    bit = (col * bits) % 32
+    column = col // (32 // bits)
+    bit = bits * (col % (32 // bits))
     return cta, lane, column, bit
 
 
@@ -268,8 +268,8 @@ def a_twice_inverse(cta, lane, column, bit, bits):
     ``bits``: the width of an element, or of its container.
     Source: CuTe, TmemAllocMode::Duplicated; TVM, tmem_mma_operand_layout.
     """
-    row = 64 * cta + lane % 64
-    col = (32 * column + bit) // bits
+    row = lane % 64 + 64 * cta
+    col = bit // bits + (32 // bits) * column
     copy = lane // 64
     return row, col, copy
 
@@ -294,8 +294,8 @@ def scales_a_inverse(cta, lane, column, bit, scale_id=0):
     -> row, block, copy.
     Source: 9.7.16.10.7.2.
     """
-    row = 128 * cta + 32 * (column % 4) + lane % 32
-    block = 4 * (column // 4) + bit // 8 - scale_id
+    row = lane % 32 + 128 * cta + 32 * (column % 4)
+    block = bit // 8 + 4 * (column // 4) - scale_id
     copy = lane // 32
     return row, block, copy
 
@@ -322,8 +322,8 @@ def scales_b_inverse(cta, lane, column, bit, n, scale_id=0):
     ``n``: N of the product.
     Source: 9.7.16.10.7.3.
     """
-    col = 32 * (column % (((n + 127) // 128) * 4)) + lane % 32
-    block = 4 * (column // (((n + 127) // 128) * 4)) + bit // 8 - scale_id
+    col = lane % 32 + 32 * (column % (((n + 127) // 128) * 4))
+    block = bit // 8 + 4 * (column // (((n + 127) // 128) * 4)) - scale_id
     copy = lane // 32
     peer = cta
     return col, block, copy, peer
@@ -349,7 +349,7 @@ def scales_a_pair_inverse(cta, lane, column, bit, scale_id=0):
     -> row, block, copy.
     Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
     """
-    row = 64 * cta + 32 * column + lane % 32
+    row = lane % 32 + 64 * cta + 32 * column
     block = bit // 8 - scale_id
     copy = lane // 32
     return row, block, copy
@@ -364,7 +364,7 @@ def scales_b_pair(col, block, n, copy=0, peer=0, scale_id=0):
     Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
     """
     cta = peer
-    lane = col % 32 + 64 * (col // (n // 2)) + 32 * copy
+    lane = col % 32 + 32 * copy + 64 * (col // (n // 2))
     column = (col % (n // 2)) // 32
     bit = 8 * (scale_id + block)
     return cta, lane, column, bit
@@ -377,9 +377,9 @@ def scales_b_pair_inverse(cta, lane, column, bit, n, scale_id=0):
     ``n``: N of the product.
     Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
     """
-    col = (n // 2) * (lane // 64) + 32 * column + lane % 32
+    col = lane % 32 + (n // 2) * (lane // 64) + 32 * column
     block = bit // 8 - scale_id
-    copy = (lane // 32) % 2
+    copy = (lane % 64) // 32
     peer = cta
     return col, block, copy, peer
 
@@ -403,8 +403,8 @@ def metadata_wide_inverse(cta, lane, column, bit):
     -> row, chunk.
     Source: 9.7.16.10.8.4.6.
     """
-    row = 128 * cta + lane
-    chunk = 8 * column + bit // 4
+    row = lane + 128 * cta
+    chunk = bit // 4 + 8 * column
     return row, chunk
 
 
@@ -428,8 +428,8 @@ def metadata_narrow_inverse(cta, lane, column, bit, selector=0):
     -> row, chunk.
     Source: 9.7.16.10.8.4.2.
     """
-    row = 128 * cta + 16 * (lane // 16) + 8 * (bit // 16) + lane % 8
-    chunk = 4 * ((lane // 8) % 2) + (bit % 16) // 4
+    row = lane % 8 + 128 * cta + 16 * (lane // 16) + 8 * (bit // 16)
+    chunk = (bit // 4) % 4 + 4 * ((lane % 16) // 8)
     return row, chunk
 
 
@@ -453,7 +453,7 @@ def metadata_wide_ws_64_inverse(lane, column, bit):
     Source: CuTe, tmem_e_frg_ws.
     """
     row = lane % 64
-    chunk = 8 * column + bit // 4
+    chunk = bit // 4 + 8 * column
     copy = lane // 64
     return row, chunk, copy
 
@@ -478,7 +478,7 @@ def metadata_wide_ws_32_inverse(lane, column, bit):
     Source: CuTe, tmem_e_frg_ws.
     """
     row = lane % 32
-    chunk = 8 * column + bit // 4
+    chunk = bit // 4 + 8 * column
     copy = lane // 32
     return row, chunk, copy
 
@@ -502,8 +502,8 @@ def metadata_narrow_ws_64_inverse(lane, column, bit, selector=0):
     -> row, chunk, copy.
     Source: CuTe, tmem_e_frg_ws.
     """
-    row = 16 * ((lane % 64) // 16) + 8 * (bit // 16) + lane % 8
-    chunk = 4 * ((lane // 8) % 2) + (bit % 16) // 4
+    row = lane % 8 + 16 * ((lane % 64) // 16) + 8 * (bit // 16)
+    chunk = (bit // 4) % 4 + 4 * ((lane % 16) // 8)
     copy = lane // 64
     return row, chunk, copy
 
@@ -527,8 +527,8 @@ def metadata_narrow_ws_32_inverse(lane, column, bit, selector=0):
     -> row, chunk, copy.
     Source: CuTe, tmem_e_frg_ws.
     """
-    row = 16 * ((lane % 32) // 16) + 8 * (bit // 16) + lane % 8
-    chunk = 4 * ((lane // 8) % 2) + (bit % 16) // 4
+    row = lane % 8 + 16 * ((lane % 32) // 16) + 8 * (bit // 16)
+    chunk = (bit // 4) % 4 + 4 * ((lane % 16) // 8)
     copy = lane // 32
     return row, chunk, copy
 
@@ -552,7 +552,7 @@ def copy_128x256b_inverse(lane, column, bit):
     Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
     """
     row = lane
-    byte = 4 * column + bit // 8
+    byte = bit // 8 + 4 * column
     return row, byte
 
 
@@ -575,7 +575,7 @@ def copy_128x128b_inverse(lane, column, bit):
     Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
     """
     row = lane
-    byte = 4 * column + bit // 8
+    byte = bit // 8 + 4 * column
     return row, byte
 
 
@@ -598,7 +598,7 @@ def copy_4x256b_inverse(lane, column, bit):
     Source: CuTe, copy_traits_sm100.hpp.
     """
     row = lane // 32
-    byte = 4 * column + bit // 8
+    byte = bit // 8 + 4 * column
     return row, byte
 
 
@@ -622,7 +622,7 @@ def copy_64x128b_02_13_inverse(lane, column, bit):
     Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
     """
     row = lane % 64
-    byte = 4 * column + bit // 8
+    byte = bit // 8 + 4 * column
     copy = lane // 64
     return row, byte, copy
 
@@ -634,7 +634,7 @@ def copy_64x128b_01_23(row, byte, copy=0):
     ``copy`` may be left out: 0.
     Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
     """
-    lane = row % 32 + 64 * (row // 32) + 32 * copy
+    lane = row % 32 + 32 * copy + 64 * (row // 32)
     column = byte // 4
     bit = 8 * (byte % 4)
     return lane, column, bit
@@ -647,8 +647,8 @@ def copy_64x128b_01_23_inverse(lane, column, bit):
     Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
     """
     row = lane % 32 + 32 * (lane // 64)
-    byte = 4 * column + bit // 8
-    copy = (lane // 32) % 2
+    byte = bit // 8 + 4 * column
+    copy = (lane % 64) // 32
     return row, byte, copy
 
 
@@ -672,6 +672,6 @@ def copy_32x128b_inverse(lane, column, bit):
     Source: 9.7.16.9.2; CuTe, copy_traits_sm100.hpp.
     """
     row = lane % 32
-    byte = 4 * column + bit // 8
+    byte = bit // 8 + 4 * column
     copy = lane // 32
     return row, byte, copy
