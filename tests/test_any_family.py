@@ -782,9 +782,7 @@ def test_the_families_join_the_real_ones(tmp_path: Path) -> None:
     types = (_ODD / "types.yaml").read_text(encoding="utf-8")
     registers = types[types.index("registers:") : types.index("carriers:")]
     (overlay / "odd_types.yaml").write_text(types.replace(registers, ""), encoding="utf-8")
-    shutil.copy(paths.SPEC / "spec.yaml", overlay)
-    text = (overlay / "spec.yaml").read_text(encoding="utf-8")
-    (overlay / "spec.yaml").write_text(text.replace('"warp": 32,', '"warp": 32, "warppair": 64,'), encoding="utf-8")
+    (overlay / "odd_spaces.yaml").write_text('kind: spaces\nscopes: {"warppair": 64}\n', encoding="utf-8")
     catalog = pipeline.read(paths.SPEC, overlay)
     assert {
         layout.name for layout in catalog.database.layouts if layout.family in ("scoop", "stash", "weave")

@@ -154,7 +154,7 @@ _EDITS = {
         ],
     ),
     "an erratum": Edit(
-        "spec.yaml",
+        "spaces.yaml",
         'scopes: {"warp": 32}',
         'scopes: {"warp": 32}\n---\nkind: errata\nerrata:\n'
         '  - {id: "lost", section: "3", says: "One.", holds: "Two.", known: "By counting.", bites: "misprint", textual: true}',

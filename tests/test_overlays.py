@@ -27,6 +27,7 @@ def overlay(tmp_path: Path) -> Path:
         elements = types[types.index("elements:") : types.index("registers:")] if name == "odd" else ""
         carriers = types[types.index("carriers:") :]
         (folder / f"a_{name}_types.yaml").write_text(f"kind: types\n{elements}{carriers}", encoding="utf-8")
+    (folder / "a_spaces.yaml").write_text('kind: spaces\nscopes: {"warppair": 64}\n', encoding="utf-8")
     return folder
 
 
@@ -115,7 +116,7 @@ def test_a_new_size_that_a_formula_of_the_spec_does_not_fit(overlay: Path) -> No
 
 def test_every_mistake_shows_in_one_run(overlay: Path) -> None:
     """Mistakes that schemas find hide neither each other nor those that rules find in the sound documents."""
-    _edit(overlay / "instructions/scoop.yaml", 'scope: "warp"', 'scope: "wrap"')
+    _edit(overlay / "instructions/weave.yaml", 'scope: "warppair"', 'scope: "warpair"')
     _edit(overlay / "instructions/scoop.yaml", 'stem: "scoop"', 'stem: "Scoop"')
     _edit(overlay / "a_odd_layouts.yaml", 'row: "lane // across"', "row: 1.5")
     _edit(overlay / "instructions/stash.yaml", '"[to], in"', '"[to], inn"')
@@ -125,7 +126,7 @@ def test_every_mistake_shows_in_one_run(overlay: Path) -> None:
     lines = {
         f"{name}:{number}"
         for name, texts in {
-            "scoop.yaml": ('scope: "wrap"', 'stem: "Scoop"'), "a_odd_layouts.yaml": ("row: 1.5",), "toy.yaml": ("  - {shape",),
+            "scoop.yaml": ('stem: "Scoop"',), "a_odd_layouts.yaml": ("row: 1.5",), "toy.yaml": ("  - {shape",),
             "stash.yaml": ("inn", "boook:"),
         }.items()
         for number, line in enumerate(next(overlay.rglob(name)).read_text(encoding="utf-8").splitlines(), 1)

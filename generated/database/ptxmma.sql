@@ -166,7 +166,7 @@ CREATE TABLE instructions (
   "family" TEXT NOT NULL,
   "title" TEXT NOT NULL,
   "stem" TEXT NOT NULL,
-  "scope" TEXT NOT NULL,  -- a scope of spec.yaml: the threads that execute it together
+  "scope" TEXT NOT NULL,  -- a scope of spaces.yaml: the threads that execute it together
   "operation" TEXT NOT NULL,  -- what it does
   "asynchronous" INTEGER NOT NULL,
   "memory" INTEGER NOT NULL,

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.generator.documents import KINDS, MANDATORY
+from ptxmma.generator.documents import KINDS, MANDATORY, Spaces
 from ptxmma.generator.problems import Position, Problem, SpecError, clash
 from ptxmma.generator.short_forms import written_out
 from ptxmma.generator.yaml_document import Document, Path_, nearest
@@ -19,6 +19,8 @@ from ptxmma.model import Spec, Types
 
 #: The kinds that a spec has exactly one document of.
 _SINGLE = ("spec", "shared_memory", "tensor_memory", "tensor_products")
+#: The scope that every spec has.
+_WARP = "warp"
 
 
 class Positions:
@@ -75,6 +77,14 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
             single[kind] = document
             positions.add(() if kind == "spec" else (kind,), document, ())
             parts |= msgspec.structs.asdict(entry) if kind == "spec" else {kind: entry}
+        elif isinstance(entry, Spaces):
+            scopes = parts.setdefault("scopes", {})
+            for name, threads in entry.scopes.items():
+                here = nearest(document, ("scopes", name))
+                if name in scopes:
+                    problems.append(clash(f"a second scope {name!r}", here, positions.at("scopes", name)))
+                positions.add(("scopes", name), document, ("scopes", name))
+                scopes[name] = threads
         elif kind != "assemblers":
             for key in data:
                 into = (types if kind == "types" else parts).setdefault(key, [])
@@ -86,6 +96,10 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
     top = positions.at() if "spec" in kinds else Position(documents[0].positions[()].file) if documents else Position("spec")
     missing = [kind for kind in MANDATORY if kind not in kinds]
     problems += (Problem(top, f"no document of kind {kind}; a spec has one") for kind in missing if kind not in incomplete)
+    if "scopes" in parts and _WARP not in parts["scopes"]:
+        problems.append(
+            Problem(positions.at("scopes", *list(parts["scopes"])[:1]), f"no scope {_WARP!r}; layouts in registers count its lanes")
+        )
     if problems or missing:
         raise SpecError(problems)
     fields: dict[str, Any] = {key: tuple(part) if isinstance(part, list) else part for key, part in parts.items()}

@@ -41,8 +41,13 @@ class Version(Entry, frozen=True, kw_only=True):
 
     version: Annotated[str, like(r"^[0-9]+\.[0-9]+\.[0-9]+$", "a semantic version")]  # "1.0.0"
     document: Text  # "PTX ISA 9.1"
+
+
+class Spaces(Entry, frozen=True, kw_only=True):
+    """Who executes together."""
+
     #: Threads of each scope: ``{"thread": 1, "warp": 32, "warpgroup": 128}``.
-    scopes: Annotated[dict[Identifier, Positive], Meta(extra_json_schema={"required": ["warp"]})]
+    scopes: Annotated[dict[Identifier, Positive], Meta(min_length=1)]
 
 
 class Targets(Entry, frozen=True, kw_only=True):
@@ -136,6 +141,7 @@ KINDS: dict[str, type[Entry]] = {
     "isa_versions": IsaVersions,
     "protocol": Protocols,
     "shared_memory": SharedMemory,
+    "spaces": Spaces,
     "sparsity": Sparsity,
     "spec": Version,
     "targets": Targets,

@@ -218,7 +218,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
     ]  # "mma.sp": the page and header it belongs to
     title: Text
     stem: Identifier  # "mma_sp": start of its identifiers
-    scope: Annotated[Name, Meta(description="a scope of spec.yaml: the threads that execute it together")]
+    scope: Annotated[Name, Meta(description="a scope of spaces.yaml: the threads that execute it together")]
     operation: Annotated[
         Verb,
         Meta(description="what it does"),
