@@ -422,6 +422,23 @@ def test_constraints_of_python_are_types(sources: Sources) -> None:
     assert [(rule, text[:2]) for rule, text in rules] == [("list", "$9")]
 
 
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("movmatrix.sync.aligned.m8n8.trans.b16 {$w0}, {$r0};", []),
+        ("@{$r1} movmatrix.sync.aligned.m8n8.trans.b16 {$w0}, {$r0};", []),
+        ("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {{$w0}, {$w1}}, [{$r0}];", []),
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{$w0}, {$w1}}, [{$r0}];", [("register-count", "{{$")]),
+        (f"{_MMA} {{{{$rw0}},{{$rw1}},{{$rw2}},{{$rw3}}}}, {{ {{$r0}}, {{$r1}}}}, {{{{$r2}}}}, {{{{$rw0}},{{$rw1}},{{$rw2}},{{$rw3}}}};",
+         [("register-count", "{ {"), ("register-count", "{{$")]),
+    ],
+)  # fmt: skip
+def test_operands_of_mlir(sources: Sources, line: str, rules: list[tuple[str, str]]) -> None:
+    """``nvvm.inline_ptx`` writes them in braces, which make no list."""
+    count, found = sources.rules(f'inline_ptx("{line}", read_only_args=[a])', "python")
+    assert (count, [(rule, text[:3]) for rule, text in found]) == (1, rules)
+
+
 def test_cuda_in_python(sources: Sources) -> None:
     text = f"SOURCE = r'''\n{asm()}\n'''\nOTHER = '''{asm(_MMA + '.bad;').replace(chr(92), '')}'''\n"
     count, findings = sources.check(text, "python")

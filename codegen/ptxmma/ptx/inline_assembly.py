@@ -131,6 +131,8 @@ def _of_llvm(source: Source, opcodes: Opcodes, constraints: Mapping[str, str]) -
 # --- Python --------------------------------------------------------------------------------------------------------------------
 
 _PLAIN = re.compile(rb"\{[\w$%,\s!-]*\}|!?-?[\w$%]+")
+#: An operand of MLIR's ``nvvm.inline_ptx``: read, written, or both.
+_OF_MLIR = re.compile(r"\{(\$(?:rw?|w)\d+)\}")
 
 
 def _complete(statement: Statement) -> bool:
@@ -143,7 +145,7 @@ def _complete(statement: Statement) -> bool:
 
 
 def _begun(statement: Statement) -> bool:
-    """Whether a statement in a string that an expression completes is an instruction."""
+    """Whether a statement in a string that is certainly PTX, or that an expression completes, is an instruction."""
     return statement.opcode.count(b".") > 1
 
 
@@ -164,4 +166,5 @@ def _of_python(source: Source, opcodes: Opcodes, constraints: Mapping[str, str])
         else:
             kinds = _operand_types(string.constraints, constraints) if string.constraints else []
             types = {f"{mark}{number}": kind for number, kind in enumerate(kinds) for mark in "$%"}
-            yield Snippet(source, _as_ptx(text), opcodes, types, _complete)
+            wanted = _begun if _OF_MLIR.search(text.chars) else _complete
+            yield Snippet(source, _as_ptx(replaced(text, _OF_MLIR, lambda match: match[1])), opcodes, types, wanted)
