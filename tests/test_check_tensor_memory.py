@@ -44,7 +44,7 @@ def test_a_kernel_is_judged_as_a_whole() -> None:
 
 def test_a_load_that_nothing_follows_needs_no_wait() -> None:
     """Reading its registers waits for them."""
-    store = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r2};"
+    store = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r3};"
     shift, copy = "tcgen05.shift.cta_group::1.down [%r0];", "tcgen05.cp.cta_group::1.128x256b [%r0], %rd0;"
     alone = "reading a loaded register waits for that register alone"
     for later, severity, reason in (
@@ -59,6 +59,26 @@ def test_a_load_that_nothing_follows_needs_no_wait() -> None:
         (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{_LOAD}\n{later}\n{_COMMIT}\n{_POLL}\nret;\n}}\n")
         assert (finding.rule, finding.severity) == ("unwaited-tensor-load", severity)
         assert finding.message == f"the kernel has no tcgen05.wait::ld: {reason} (PTX ISA 9.7.16.6.2.1.2)"
+
+
+@pytest.mark.parametrize(
+    ("computed", "severity"),
+    [
+        (("add.f32 %r4, %r2, %r3;", "mul.f32 %r5, %r4, %r4;"), "note"),
+        (("setp.gt.f32 %p1, %r2, 0f00000000;", "selp.b32 %r5, %r3, %r1, %p1;"), "note"),
+        (("mov.b64 %rd2, {%r2, %r3};", "mov.b64 {%r4, %r6}, %rd2;", "cvt.rn.f16x2.f32 %r5, %r4, %r1;"), "note"),
+        (("mul.f32 %r5, %r2, %r2;",), "warning"),  # %r3 may come later
+        (("add.f32 %r4, %r2, %r3;", "mul.f32 %r5, %r1, %r1;"), "warning"),
+        (("st.global.v2.b32 [%rd1], {%r2, %r3};", "ld.global.b32 %r5, [%rd1];"), "warning"),  # memory is not followed
+    ],
+)
+@pytest.mark.parametrize("behind", [(), (_F16,)])
+def test_a_store_that_is_computed_from_all_that_was_loaded_waits(computed: tuple[str, ...], severity: str, behind: tuple[str, ...]) -> None:
+    """So does what follows the store."""
+    load, store = _LOAD.replace("x1", "x2").replace("{%r2}", "{%r2, %r3}"), "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r5};"
+    lines = "\n".join((load, *computed, store, *behind, _COMMIT, _POLL))
+    (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{lines}\nret;\n}}\n")
+    assert (finding.rule, finding.severity) == ("unwaited-tensor-load", severity)
 
 
 @pytest.mark.parametrize(

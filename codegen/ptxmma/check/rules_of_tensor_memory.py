@@ -12,7 +12,7 @@ _MMA = "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"
 _COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];"
 _POLL = "poll:\nmbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra poll;"
 _AFTER = "tcgen05.fence::after_thread_sync;"
-_STORE = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r2};"
+_STORE = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r3};"
 _LOAD, _WAIT = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r0];", "tcgen05.wait::ld.sync.aligned;"
 
 
@@ -81,8 +81,8 @@ RULES: Mapping[str, Rule] = {
         "A kernel waits for its loads from tensor memory.",
         "tcgen05.ld is asynchronous. An instruction that reads a loaded register waits for that register, and orders nothing else (PTX ISA "
         "9.7.16.6.4.5). A tcgen05 product, copy, shift or store behind the load may change the cells before the load has read them. If one "
-        "follows in the text of the kernel, the finding is a warning, otherwise a note. st.global and other uses of the registers, and "
-        "tcgen05.dealloc, make no difference.",
+        "follows in the text of the kernel, the finding is a warning, otherwise a note. A store that is computed from all loaded registers "
+        "cannot come too early. st.global and other uses of the registers, and tcgen05.dealloc, make no difference.",
         "Write tcgen05.wait::ld.sync.aligned behind the last load, before the registers are used.",
         _kernel(_LOAD, _STORE),
         _kernel(_LOAD, _WAIT, _STORE),

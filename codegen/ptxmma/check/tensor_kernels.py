@@ -13,6 +13,8 @@ from ptxmma.catalog.resolution import OPERATION
 from ptxmma.check import tensor_allocations
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.ptx.calls import calls_others
+from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.register_sources import RegisterSources
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from ptxmma.ptx.statements import Function, Statement
 
 _BARRIER_WAIT = re.compile(rb"mbarrier\.(?<![\w$%.]mbarrier\.)(?:try|test)_wait\b")
+#: Stores of a kernel whose registers are followed back to loads; behind more, nothing is reported.
+_MOST_FOLLOWED = 64
 #: The steps of the protocol of tensor memory, by the roles that the spec gives them.
 _ALLOCATE, _FREE, _COMMIT, _FENCE, _WAIT = "allocate", "free", "commit", "fence-after", "wait-loads"
 
@@ -39,9 +43,10 @@ class TensorKernels:
         self._steps = {step.role: step for step in self._protocol.steps} if self._protocol else {}
         families = self._protocol.families if self._protocol else ()
         entries = [entry for entry in catalog.database.spec.instructions if entry.family in families]
-        #: How the opcodes of instructions start: of all, of loads and of products, and of all but loads that may write tensor memory.
+        #: How the opcodes of instructions start: of all, of loads, stores and products, and of all but loads that may write tensor memory.
         self._opcodes = tuple(entry.start for entry in entries)
         self._loads = tuple(entry.start for entry in entries if entry.operation == "tensor-load")
+        self._stores = tuple(entry.start for entry in entries if entry.operation == "tensor-store")
         self._products = tuple(entry.start for entry in entries if entry.operation == OPERATION)
         self._others = tuple(entry.start for entry in entries if entry.asynchronous and not entry.start.startswith(self._loads))
 
@@ -73,13 +78,36 @@ class TensorKernels:
 
     def _unwaited(self, function: Function, statements: list[Statement], loaded: Statement) -> Iterator[tuple[Remark, bytes]]:
         """The remark that a kernel does not wait for its loads."""
-        later = self._first(self._others, statements, loaded.start)
-        if later is None:
-            reason = "reading a loaded register waits for that register alone"
-        else:
+        if self._has(_WAIT, function.text):
+            return
+        reason = "reading a loaded register waits for that register alone"
+        severity: Severity = "note"
+        if changed := self._changed(function, statements):
+            loaded, later = changed
             by = next(start for start in self._others if later.opcode.startswith(start)).decode()
             reason = f"{by} of line {function.position(later.start)[0]} may change the cells before they are read"
-        yield from self._lacking(_WAIT, loaded, function.text, "unwaited-tensor-load", reason, "note" if later is None else "warning")
+            severity = "warning"
+        yield from self._lacking(_WAIT, loaded, function.text, "unwaited-tensor-load", reason, severity)
+
+    def _changed(self, function: Function, statements: list[Statement]) -> tuple[Statement, Statement] | None:
+        """The first load whose cells a later instruction may change before they are read, and that instruction.
+
+        A store that is computed from all that was loaded cannot execute before the load has read its cells, and nor can what follows it.
+        """
+        sources, followed = RegisterSources(function.text), 0
+        loads: list[Statement] = []  # since the last instruction that may change cells
+        for each in statements:
+            if each.opcode.startswith(self._loads):
+                loads.append(each)
+            elif loads and each.opcode.startswith(self._others) and followed < _MOST_FOLLOWED:
+                stored = each.operands[-1] if each.operands and each.opcode.startswith(self._stores) else b""
+                needed = sources.of(words_of(stored))
+                for load in loads:
+                    if not load.operands or not needed.issuperset(words_of(load.operands[0])):
+                        return load, each
+                loads.clear()
+                followed += 1
+        return None
 
     def _unordered(self, function: Function, statements: list[Statement], loaded: Statement) -> Iterator[tuple[Remark, bytes]]:
         """The remark that nothing orders a load after the product whose result it loads: no commit, no wait, or no fence."""
@@ -97,6 +125,10 @@ class TensorKernels:
                 message = f"the kernel waits for no mbarrier: {reason}, until that of {step.instruction} completes (PTX ISA {step.source})"
                 yield Remark(Token(loaded.opcode, loaded.start), "warning", "untracked-product", message), loaded.opcode
 
+    def _has(self, role: str, text: bytes) -> bool:
+        """Whether a text has an instruction of a step."""
+        return role in self._steps and self._steps[role].instruction.encode() in text
+
     def _opcode(self, role: str) -> tuple[bytes, ...]:
         return (self._steps[role].instruction.encode(),) if role in self._steps else ()
 
@@ -110,7 +142,7 @@ class TensorKernels:
     ) -> Iterator[tuple[Remark, bytes]]:
         """The remark that a kernel has no instruction of a step, which another instruction makes necessary."""
         step = self._steps.get(role)
-        if because is not None and step is not None and step.instruction.encode() not in text:
+        if because is not None and step is not None and not self._has(role, text):
             message = f"the kernel has no {step.instruction}: {reason} (PTX ISA {step.source})"
             yield Remark(Token(because.opcode, because.start), severity, rule, message), because.opcode
 
