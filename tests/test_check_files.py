@@ -92,19 +92,56 @@ def test_the_summary_counts_what_is_not_covered(tmp_path: Path) -> None:
     assert run(tmp_path / "a.cu")[2] == ["1 file, 1 instruction checked, 0 findings; 1 not covered"]
 
 
-@pytest.mark.parametrize(("head", "rule"), [(".version 8.0\n.target sm_90\n", "[target]"), (".version 7.8\n.target sm_90a\n", "[version]")])
-def test_one_wrong_target_or_version_is_one_finding_of_a_module(head: str, rule: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("head", "rule", "of_head"),
+    [(".version 8.0\n.target sm_90\n", "[target]", 0), (".version 7.8\n.target sm_90a\n", "[version]", 1)],
+)
+def test_one_wrong_target_or_version_is_one_finding_of_a_module(head: str, rule: str, of_head: int, tmp_path: Path) -> None:
     first, rest = "wgmma.fence.sync.aligned;", "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
     file = tmp_path / "a.ptx"
     file.write_text(f"{head}.entry a()\n{{\n{first}\n{rest}}}\n.entry b()\n{{\n{first}\n{rest}}}\n", encoding="utf-8")
     code, findings, summary = run(file)
     assert (code, len(findings)) == (1, 1)
     assert findings[0].endswith(rule)
-    assert summary == ["1 file, 6 instructions checked, 1 finding; 5 of the same cause not shown"]
+    assert summary == [f"1 file, 6 instructions checked, 1 finding; {5 + of_head} of the same cause not shown"]
     answer = json.loads(CliRunner().invoke(main, ["check", "--format", "json", str(file)]).stdout)
-    assert (answer["repeated"], len(answer["findings"])) == (5, 1)
+    assert (answer["repeated"], len(answer["findings"])) == (5 + of_head, 1)
     file.write_text(f"{head}.entry a()\n{{\n{first} // ptxmma: ignore\n{rest}}}\n", encoding="utf-8")
-    assert run(file)[2] == ["1 file, 3 instructions checked, 1 finding; 1 of the same cause not shown"]
+    assert run(file)[2] == [f"1 file, 3 instructions checked, 1 finding; {1 + of_head} of the same cause not shown"]
+
+
+@pytest.mark.parametrize(
+    ("head", "place"),
+    [
+        (".version 8.5\n.target sm_103a\n", "2:9"),
+        ("// made by hand\n.version 8.5 .target sm_103a, debug\n.address_size 64\n", "2:22"),
+        (".version 7.2\n.target sm_88\n", "2:9"),
+        (".version 7.3\n.target sm_88\n", ""),  # CUDA 13.0 takes it
+        (".version 8.8\n.target sm_103a\n", ""),
+        (".version 8.5\n.target sm_999\n", ""),  # another database may have it
+        (".version 8.5\n.address_size 64\n", ""),
+    ],
+)
+@pytest.mark.parametrize("body", ["", ".entry k()\n{\nret;\n}\n"])
+def test_a_version_that_does_not_know_the_target_is_a_finding_of_the_directive(head: str, place: str, body: str, tmp_path: Path) -> None:
+    """Assemblers refuse the module, even without any instruction."""
+    file = tmp_path / "a.ptx"
+    file.write_text(head + body, encoding="utf-8")
+    code, findings, _ = run(file)
+    assert code == bool(place)
+    assert [line.split(": ")[0].removeprefix(f"{file}:") for line in findings] == [place] * bool(place)
+    assert run(file, "--target", "sm_90a")[0] == run(file, "--ptx", "8.8")[0] == 0
+
+
+def test_a_module_of_a_version_that_drivers_do_not_know(tmp_path: Path) -> None:
+    file = tmp_path / "a.ptx"
+    file.write_text(PTX, encoding="utf-8")
+    options = ("--severity", "note", "--format", "json")
+    done = CliRunner().invoke(main, ["check", *options, "--ptx", "7.8", str(file)])
+    note = json.loads(done.stdout)["findings"][0]
+    assert (note["line"], note["column"], note["severity"], note["rule"]) == (1, 10, "note", "version")
+    assert note["message"] == "drivers and assemblers of PTX ISA 7.8 refuse a module of PTX ISA 8.0, whatever is in it"
+    assert json.loads(CliRunner().invoke(main, ["check", *options, "--ptx", "8.0", str(file)]).stdout)["findings"] == []
 
 
 def test_a_target_that_is_asked_for_is_wrong_at_each_place_of_a_source(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from ptxmma.check import asm_operands, async_protocol, costs, flow
 from ptxmma.check.constant_descriptors import ConstantDescriptors
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.instruction_judge import Judge, Tally
+from ptxmma.check.module_header import Headers
 from ptxmma.check.proxies import Proxies
 from ptxmma.check.remarks import Remark, findings_of
 from ptxmma.check.tensor_descriptors import TensorDescriptors
@@ -68,6 +69,7 @@ class Checker:
         self._target, self._ptx, self._notes = target, ptx, notes
         self._opcodes = Opcodes(spec)
         self._judge = Judge(entries)
+        self._headers = Headers(spec, target or "", ptx or "")
         self._descriptors = ConstantDescriptors(entries)
         self._tensor_descriptors = TensorDescriptors(entries)
         self._protocol = async_protocol.protocol(entries)
@@ -122,7 +124,7 @@ class Checker:
         for function in parts:
             findings = self.check_function(function, file)
             del function  # before the next one is read
-            if findings.instructions or findings.uncovered:
+            if findings.instructions or findings.uncovered or findings.findings or findings.hidden:
                 yield findings
 
     def check_function(self, function: Function, file: str) -> Findings:
@@ -140,6 +142,7 @@ class Checker:
         version = function.module.version if self._ptx is None else self._ptx
         tally = Tally(notes=self._notes)
         self._judge.of_function(function, target, version, tally)
+        tally.add(self._headers.of_text(function))
         if tally.instructions and function.whole:
             tally.add(self._tensors.mixed_groups(function, tally.opcodes))
         if tally.instructions and function.whole and self._follow:

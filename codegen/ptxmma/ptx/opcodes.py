@@ -15,7 +15,11 @@ BEFORE = 200
 #: Letters at the end of a word that are searched for: of ``ldmatrix`` and ``stmatrix`` they are the same.
 _ENDING = 6
 #: How a misspelt first word goes on: ``ldmatrixx.sync``.  No name does.
-_MISSPELT = re.compile(rb"\w+(?:\.\w+){0,2}\.sync\b")
+_SYNC = rb"(?:\.\w+){0,2}\.sync\b"
+_MISSPELT = re.compile(rb"\w+" + _SYNC)
+#: How one goes on that has letters before it, ``_mma.sync``, and that word itself.
+_MANGLED = rb"(?=\w{0,8}" + _SYNC + rb")"
+_WORD = re.compile(rb"\w+\Z")
 
 
 class Opcodes:
@@ -57,13 +61,17 @@ class _Search:
         #: How far before the substring each word begins, and the stems that begin with it.
         self._words = [(word.rfind(core), alike) for word, alike in stems.items()]
         cuts = ((word, back + len(core)) for word, (back, _) in zip(stems, self._words, strict=True))
-        ends = (rb"(?<=(?<![\w$%.])" + word[:cut] + b")" + word[cut:] for word, cut in cuts)
-        self._pattern = re.compile(core + b"(?:" + b"|".join(end + b"()" for end in ends) + b")")
+        ends = [rb"(?<=(?<![\w$%.])" + word[:cut] + b")" + word[cut:] for word, cut in cuts]
+        self._pattern = re.compile(core + b"(?:" + b"|".join(end + b"()" for end in (*ends, _MANGLED)) + b")")
 
     def places(self, text: bytes) -> Iterator[int]:
         """Where a word begins an instruction."""
         for match in self._pattern.finditer(text):
-            back, stems = self._words[match.lastindex - 1]  # type: ignore[operator]  # one of the words matched
+            number = match.lastindex - 1  # type: ignore[operator]  # one of the words matched
+            if number == len(self._words):
+                yield from _mangled(text, match.start())
+                continue
+            back, stems = self._words[number]
             start = match.start() - back
             for stem in stems:
                 end = stem.end(text, start)
@@ -103,6 +111,15 @@ def _follows(text: bytes, end: int, exact: bool) -> bool:
     if exact:
         return following != b"" and following[0] in WORD
     return following == b"%" or _MISSPELT.match(text, end, end + BEFORE) is not None
+
+
+def _mangled(text: bytes, place: int) -> Iterator[int]:
+    """Where a word begins a statement that goes on at a place."""
+    before = text[max(0, place - BEFORE) : place]
+    word = _WORD.search(before)
+    start = word.start() if word else len(before)
+    if before[:start].rstrip()[-1:] in (b"", b";", b":", b"{", b"}"):
+        yield place - len(before) + start
 
 
 def _slips(text: bytes, start: int, end: int) -> bool:
