@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.cli import main
+from ptxmma.generator.write import locked
 from shown_sessions import is_shown, printed, sessions
 
 _TOY = Path(__file__).parent / "toy"
@@ -160,6 +161,46 @@ def test_templates_that_a_wheel_lacks(modules: Path, tmp_path: Path) -> None:
     result = _generate("--emitter", "bare", "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert re.search(r"the emitter bare failed:.*TemplateNotFound: 'x\.jinja' not found in search path", result.stderr, re.S)
+
+
+def _in_a_process(*arguments: str | Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ptxmma", "generate", "--spec", str(_TOY), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no processes there")
+def test_a_process_that_is_ended(modules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    _module(modules, "good", _GOOD)
+    _module(modules, "fatal", _GOOD.replace("mine", "yours") + "    import os; os._exit(0)\n")
+    result = _generate("--emitter", "good", "--emitter", "fatal", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "a process that made one of good, fatal was ended" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2, reason="no processes there")
+def test_processes_end_with_the_one_that_started_them(modules: Path, tmp_path: Path) -> None:
+    """Also where that is killed: they would hold the lock of the directory."""
+    _module(modules, "good", _GOOD)
+    pipe = tmp_path / "pid"
+    os.mkfifo(pipe)
+    wait = f"    import os, pathlib, time; pathlib.Path({str(pipe)!r}).write_text(str(os.getpid())); time.sleep(600)\n"
+    _module(modules, "slow", _GOOD.replace("mine", "yours") + wait)
+    with _in_a_process("--emitter", "good", "--emitter", "slow", "--out", tmp_path / "out") as started:
+        child = int(pipe.read_text(encoding="utf-8"))
+        assert child != started.pid
+        started.kill()
+    with locked(tmp_path / "out", lambda: None):  # returns once the child is gone
+        assert not Path(f"/proc/{child}/cwd").exists()
+
+
+def test_the_number_of_processors_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for count in (1, 3):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, count=count: set(range(count)), raising=False)
+        assert _generate("--out", tmp_path / str(count)).exit_code == 0
+    made = [{path: data for path, data in _tree(tmp_path / count).items() if not path.endswith(".sqlite")} for count in ("1", "3")]
+    assert made[0] == made[1] != {}
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from types import MappingProxyType
 
@@ -10,10 +12,11 @@ from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
-from ptxmma.generator.emit import EMITTERS, Emitter, emit
+from ptxmma.generator.emit import EMITTERS, Emitter, EmitterError, emit
 from ptxmma.generator.load import examine
 from ptxmma.generator.other_emitters import check_apart
 from ptxmma.generator.problems import SpecError
+from ptxmma.generator.processes import in_parallel
 from ptxmma.generator.proven import attach
 from ptxmma.generator.spec_rules import check
 from ptxmma.generator.write import Change, compare
@@ -65,5 +68,8 @@ def changes(catalog: Catalog, out: Path, only: Sequence[str] = (), others: Mappi
     folders -= {folder for name, emitter in EMITTERS.items() if name not in chosen for folder in emitter.folders}
     if names is usual:  # with the files of an output that is listed no more
         folders = {_GENERATED, *(folder for folder in folders if not folder.startswith(f"{_GENERATED}/"))}
-    outputs = (output for name, emitter in chosen.items() for output in emit(catalog, name, emitter))
-    return compare(outputs, out, sorted(folders))
+    try:
+        made = in_parallel(lambda name: emit(catalog, name, chosen[name]), [*chosen])
+    except BrokenExecutor:
+        raise EmitterError(f"a process that made one of {', '.join(chosen)} was ended; the memory may not suffice") from None
+    return compare(itertools.chain.from_iterable(made), out, sorted(folders))
