@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.check import asm_operands, async_protocol, costs, flow
+from ptxmma.check import architecture_guards, asm_operands, async_protocol, costs, flow
 from ptxmma.check.constant_descriptors import ConstantDescriptors
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.instruction_judge import Judge, Tally
@@ -153,6 +153,8 @@ class Checker:
             tally.add(self._tensor_descriptors.of_function(function, tally.opcodes, bits, target))
         if tally.instructions and function.operands:
             tally.add(asm_operands.of_operands(function, [*self._judge.judged(function, target)]))
+        if tally.instructions and function.guard and not target:
+            tally.add(architecture_guards.of_text(self._spec, function.guard, self._judge.judged(function, target)))
         remarks = sorted(tally.remarks, key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
         findings = tuple(findings_of(function, remarks, file))
         return Findings(tally.instructions, findings, function.uncovered, tally.hidden)

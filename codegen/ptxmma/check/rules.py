@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ptxmma.check import rules_of_asm, rules_of_costs, rules_of_opcodes, rules_of_operands, rules_of_tensor_memory
+from ptxmma.check import architecture_guards, rules_of_asm, rules_of_costs, rules_of_opcodes, rules_of_operands, rules_of_tensor_memory
 from ptxmma.check.rule import Rule
 
 #: Every rule by its code.
 RULES: Mapping[str, Rule] = dict(
     sorted(
         {
+            **architecture_guards.RULES,
             **rules_of_asm.RULES,
             **rules_of_costs.RULES,
             **rules_of_opcodes.RULES,

@@ -8,8 +8,9 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from ptxmma.ptx.asm_operand import AsmOperand
+from ptxmma.ptx.conditional_sections import Conditions
 from ptxmma.ptx.constants import Constants
-from ptxmma.ptx.cplusplus_tokens import PLAIN_LITERAL, WORDS, Conditions, Tokens, behind_last_line
+from ptxmma.ptx.cplusplus_tokens import PLAIN_LITERAL, WORDS, Tokens, behind_last_line
 from ptxmma.ptx.literals import integer
 from ptxmma.ptx.mapped_text import C_ESCAPES, Source, Text, TextBuilder, unescaped
 from ptxmma.ptx.opcodes import Opcodes
@@ -84,6 +85,8 @@ class AsmReader:
                 statement = [*self._statement(text, tokens)]
                 if tokens.now is None and not tokens.broken and not last:
                     return match.start()
+                for snippet in statement:
+                    snippet.guard = conditions.guard
                 yield from statement
         return end
 

@@ -1,4 +1,4 @@
-"""The tokens of C and C++, and what a search through its text must know: comments, literals, sections that do not exist."""
+"""The tokens of C and C++, and what a search through its text must know: comments, literals, directives."""
 
 from __future__ import annotations
 
@@ -70,28 +70,6 @@ class Tokens:
             return False
         self.step()
         return True
-
-
-class Conditions:
-    """The conditional sections of C that are open; code in those of ``#if 0`` does not exist."""
-
-    def __init__(self) -> None:
-        self._open: list[tuple[str, bool]] = []  # the condition, and whether its section is dead
-
-    def follow(self, directive: str, condition: str) -> None:
-        """Go past a directive."""
-        if directive.startswith("if"):
-            text = re.split("//|/[*]", condition)[0].strip() if directive == "if" else ""
-            self._open.append((text, text == "0"))
-        elif self._open:
-            text, _ = self._open.pop()
-            if directive != "endif":
-                self._open.append((text, text == "1"))
-
-    @property
-    def alive(self) -> bool:
-        """Whether code is compiled here, as far as can be seen."""
-        return not any(dead for _, dead in self._open)
 
 
 def behind_last_line(chars: str, start: int) -> int:

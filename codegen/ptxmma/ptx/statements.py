@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ptxmma.ptx import tokens
 from ptxmma.ptx.asm_operand import AsmOperand
+from ptxmma.ptx.conditional_sections import Guard
 from ptxmma.ptx.opcodes import BEFORE, WORD, Opcodes
 from ptxmma.ptx.scopes import Opened, Scopes, Variables
 
@@ -117,6 +118,7 @@ class Function:
 
     alternatives: tuple[Function, ...] = ()  # other texts that a compiler may make of the same source
     operands: Sequence[AsmOperand] = ()  # of the asm statement that has the text
+    guard: Guard | None = None  # the conditions on the architecture under which C++ has the text
     uncovered = 0  # instructions that are not among its statements, because only a part of them is written
 
     def __init__(
