@@ -21,7 +21,6 @@ from ptxmma.check.proxies import Proxies
 from ptxmma.check.remarks import Remark, findings_of
 from ptxmma.check.tensor_descriptors import TensorDescriptors
 from ptxmma.check.tensor_kernels import TensorKernels
-from ptxmma.ptx import inline_assembly
 from ptxmma.ptx.known_bits import RegisterBits
 from ptxmma.ptx.languages import as_utf8, language_named, language_of_text, refuse_binary
 from ptxmma.ptx.opcodes import Opcodes
@@ -120,6 +119,8 @@ class Checker:
         if language == "ptx":
             parts = functions(chunks, self._opcodes)
         else:
+            from ptxmma.ptx import inline_assembly  # PTX does not need the readers of other languages
+
             parts = inline_assembly.functions(chunks, language, self._opcodes, self._spec)
         for function in parts:
             findings = self.check_function(function, file)

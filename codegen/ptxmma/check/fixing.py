@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -50,6 +48,9 @@ def rewrite(file: str, text: bytes) -> None:
     if path.stat().st_nlink > 1:
         path.write_bytes(text)
         return
+    import shutil  # files are seldom mended
+    import tempfile
+
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:

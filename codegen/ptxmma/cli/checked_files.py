@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
-import multiprocessing
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -164,6 +162,10 @@ class Run:
 
     def _in_processes(self, tasks: list[_Task], processes: int) -> Iterator[Findings]:
         """The same with several processes; in the order of the files."""
+        # Most runs read one file: these cost more than it does.
+        import concurrent.futures
+        import multiprocessing
+
         global _reader  # what processes inherit
         _reader = self._reader
         with concurrent.futures.ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
@@ -217,7 +219,7 @@ def _reason(error: OSError | ValueError) -> str:
 
 def _processors() -> int:
     """How many processes may run at a time; one where a process cannot inherit what another one has read."""
-    if "fork" not in multiprocessing.get_all_start_methods():
+    if not hasattr(os, "fork"):
         return 1
     with contextlib.suppress(AttributeError):
         return len(os.sched_getaffinity(0))
