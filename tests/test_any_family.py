@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -31,10 +32,12 @@ from cuda_calls import Kernels, Nvcc
 from header_programs import EXTERNAL
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, UnknownInstruction
+from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.check import check
 from ptxmma.cli import main
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import EMITTERS, Emitter
+from ptxmma.model import TensorLayout
 
 _ODD = Path(__file__).parent / "odd"
 Array = npt.NDArray[Any]
@@ -103,6 +106,11 @@ def _in_turn(pages: int) -> Callable[[int, int], tuple[int, int, int]]:
     return lambda lane, i: (lane % pages, lane // pages, i)
 
 
+def _by_halves(each: int) -> Callable[[int, int], tuple[int, int]]:
+    """Pairs of threads that hold a lane of rack memory."""
+    return lambda lane, i: (lane // 2, lane % 2 * each + i)
+
+
 #: By the name of the layout.
 HELD: dict[str, Held] = {}
 GIVEN: dict[str, Given] = {}
@@ -139,7 +147,11 @@ def _woven(shape: str, m: int, n: int, k: int) -> dict[str, str]:
 
 #: The layouts of instructions that two warps execute, by operand.
 WOVEN = {f"weave.{shape}.i32.i8": _woven(shape, *sizes) for shape, sizes in {"m16n8k32": (16, 8, 32), "m8n16k32": (8, 16, 32)}.items()}
-SPELLINGS = [*LAYOUTS, *WOVEN]
+#: The layout of what registers hold of rack memory, by instruction: a thread has half of the columns of a lane.
+RACKED = {f"rack.{verb}.x{n}.q16": f"rack_x{n}_cells" for verb in ("get", "put") for n in (1, 4)}
+for _n in (1, 4):
+    HELD[f"rack_x{_n}_cells"] = Held({"row": 16, "col": 4 * _n}, 32, 2 * _n, _by_halves(2 * _n))
+SPELLINGS = [*LAYOUTS, *WOVEN, *RACKED]
 
 
 def test_the_places_of_this_file_are_one_to_one() -> None:
@@ -253,7 +265,7 @@ def test_the_c_macros_give_every_size(out: Path, cc: str) -> None:
 
 
 def test_the_list_of_variants_can_be_included(out: Path, cc: str) -> None:
-    lists = "".join(f'#include "ptxmma/variants/{name}.def"\n' for name in ("scoop", "stash", "weave"))
+    lists = "".join(f'#include "ptxmma/variants/{name}.def"\n' for name in ("rack", "scoop", "stash", "weave"))
     source = f"#define PTXMMA_VARIANT(identifier, spelling, ...) spelling\n{lists}"
     command = [cc, "-E", "-P", "-I", str(out / "generated/include"), "-xc", "-"]
     said = subprocess.run(command, input=source, text=True, check=True, capture_output=True).stdout
@@ -262,6 +274,7 @@ def test_the_list_of_variants_can_be_included(out: Path, cc: str) -> None:
 
 def _in_order() -> Iterator[str]:
     """The instructions as the forms list them: the qualifiers that say sizes vary fastest."""
+    yield from RACKED
     for tile, (_, _, element) in _SIZES.items():
         for trans, slabs in itertools.product(("", ".trans"), _SLABS[tile]):
             yield f"scoop.{tile}.x{slabs}{trans}.{element}"
@@ -306,6 +319,11 @@ _ASSEMBLED = {"scoop": r"\{(%r\d+(?:, %r\d+)*)\}, \[%rd\d+\];", "stash": r"\[%rd
 def test_the_cuda_wrappers_write_the_instruction(nvcc: str, odd: Catalog, out: Path, tmp_path: Path) -> None:
     kernels = Kernels("ptxmma/ptxmma.cuh")
     for instruction in odd.all():
+        if instruction.family == "rack":
+            given = "registers, 5" if ".get." in instruction.canonical else "5, registers"
+            size = HELD[RACKED[instruction.canonical]].elements // 2
+            kernels.add(f"unsigned registers[{size}] = {{}}; ptxmma::{instruction.identifier}({given});", instruction.canonical)
+            continue
         if instruction.family == "weave":
             sizes = [
                 HELD[name].elements * instruction.operand(operand).bits // 32 for operand, name in WOVEN[instruction.canonical].items()
@@ -325,6 +343,10 @@ def test_the_cuda_wrappers_write_the_instruction(nvcc: str, odd: Catalog, out: P
         lists = [", ".join([r"%r\d+"] * (HELD[name].elements * (32 if "sums" in name else 8) // 32)) for name in names.values()]
         listed = r",\s*".join(rf"\{{{each}\}}" for each in lists)
         assert len(re.findall(rf"^\s*{re.escape(spelling)} {listed}, 2;$", ptx, re.MULTILINE)) == 1
+    for spelling, name in RACKED.items():
+        listed = ", ".join([r"%r\d+"] * (HELD[name].elements // 2))
+        texts = (rf"\{{{listed}\}}", r"\[%r\d+\]")
+        assert len(re.findall(rf"^\s*{spelling} {', '.join(texts if '.get.' in spelling else texts[::-1])};$", ptx, re.MULTILINE)) == 1
     for spelling in LAYOUTS:
         (text,) = re.findall(rf"^\s*{re.escape(spelling)} {_ASSEMBLED[spelling.split('.')[0]]}$", ptx, re.MULTILINE)
         counts[spelling] = len(text.split(","))
@@ -341,7 +363,7 @@ def _registers(spelling: str) -> int:
 
 def test_the_python_functions_give_every_place(out: Path) -> None:
     functions: dict[str, Callable[..., Any]] = {}
-    for family in ("scoop", "stash", "weave"):
+    for family in ("rack", "scoop", "stash", "weave"):
         spec = importlib.util.spec_from_file_location(family, out / f"generated/python/ptxmma_layouts/{family}.py")
         assert spec is not None
         assert spec.loader is not None
@@ -428,6 +450,76 @@ def _in_registers(layout: Held, values: Array) -> Array:
 # --- the emulator -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("n", [1, 4])
+def test_a_store_to_another_memory_comes_back(n: int, database: Path) -> None:
+    """Rack memory has 64 lanes, cells of 16 bits, and addresses with the column above the lane."""
+    put, get = (ptxmma.instruction(f"rack.{verb}.x{n}.q16", database=database) for verb in ("put", "get"))
+    layout, image = HELD[f"rack_x{n}_cells"], np.arange(64 * 96, dtype=np.uint16).reshape(64, 96)
+    values = _numbered(layout, 16)
+    address = (20 << 8) + 32  # lane 32, column 20
+    stored = ptxmma.emulate(put, address, _in_registers(layout, values), image).memory
+    assert np.array_equal(stored[32:48, 20 : 20 + 4 * n], values)
+    stored[32:48, 20 : 20 + 4 * n] = image[32:48, 20 : 20 + 4 * n]
+    assert np.array_equal(stored, image)
+    loaded = ptxmma.emulate(get, address, image)
+    assert np.array_equal(loaded.registers, _in_registers(layout, image[32:48, 20 : 20 + 4 * n]))
+    with pytest.raises(ValueError, match=r"is lane 40; rack.get.* takes 16 lanes of one warp, from lane 0, 16, 32 or 48"):
+        ptxmma.emulate(get, (20 << 8) + 40, image)
+    with pytest.raises(ValueError, match=r"rack memory is \(lanes, columns\) of 16-bit cells"):
+        ptxmma.emulate(get, address, image.astype(np.uint32))
+
+
+def test_places_of_another_memory(odd: Catalog) -> None:
+    """A layout in rack memory: numbers, addresses and limits are those of this memory."""
+    (memory,) = [memory for memory in odd.database.spec.tensor_memories if memory.name == "rack"]
+    layout = msgspec.convert(_SHELF, TensorLayout)
+    shelf = TensorPlaces(memory, layout, {"row": 32, "byte": 24}, {"ctas": 1}, {}, 8)
+    assert str(shelf.digits({})) == "row:32:1@lane byte:(2,6,2):(8@bit,1@column,32@lane)"
+    place = shelf.locate(5, 21)
+    assert tuple(place) == (0, 37, 4, 8)
+    assert shelf.coords(*place[1:]) == (5, 21)
+    assert place.address((10 << 8) + 0) == (14 << 8) + 37
+    assert shelf.columns == 6
+    with pytest.raises(ValueError, match=r"the operand takes 6 columns; allowed: lane 0; column 0\.\.90 on sm_90"):
+        place.address(91 << 8)
+    with pytest.raises(ValueError, match="nothing of the operand lies at cta = 0, lane = 37, column = 6"):
+        shelf.coords(37, 6)
+
+
+_SHELF = {
+    "name": "shelf",
+    "title": "bytes of rows, each in two lanes",
+    "operand": "tensor-copy",
+    "of": [{"name": ["rack.fill"]}],
+    "axes": {"row": "32", "byte": "24"},
+    "at": {"lane": "row + 32 * (byte // 12)", "column": "byte // 2 % 6", "bit": "8 * (byte % 2)"},
+    "unit": "8",
+    "source": "7.2",
+}
+
+
+def test_another_memory_is_in_every_language(out: Path, database: Path) -> None:
+    node = shutil.which("node") or pytest.skip("node is not installed")
+    (memory,) = [each for each in json.loads(database.read_text(encoding="utf-8"))["spec"]["tensor_memories"] if each["name"] == "rack"]
+    assert (memory["lanes"], memory["cell"], memory["address"]) == (64, 16, {"lane": 0, "column": 8})
+    header = (out / "generated/include/ptxmma/rack_memory.h").read_text(encoding="utf-8")
+    assert re.findall(r"#define (PTXMMA_RACK_\w+) (\d+)", header) == [
+        ("PTXMMA_RACK_LANES", "64"),
+        ("PTXMMA_RACK_CELL_BITS", "16"),
+        ("PTXMMA_RACK_WARP_LANES", "16"),
+        ("PTXMMA_RACK_ALLOCATION", "8"),
+    ]
+    program = (
+        f'import {{ address, lane_of }} from "{out}/generated/javascript/rack_memory.js";'
+        f'import {{ tensorMemories }} from "{out}/generated/javascript/index.js";'
+        "console.log(address(14, 37), lane_of(3621), tensorMemories.map((each) => each.name).join());"
+    )
+    done = subprocess.run([node, "--input-type=module", "-e", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["3621", "37", "rack"]
+    page = (out / "docs/reference/rack_memory.rst").read_text(encoding="utf-8")
+    assert "Each CTA has rack memory of 64 lanes" in page
+
+
 @pytest.mark.parametrize("spelling", [spelling for spelling in LAYOUTS if spelling.startswith("scoop")])
 def test_a_load_gathers_the_rows_that_the_threads_name(spelling: str, database: Path) -> None:
     layout, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
@@ -511,7 +603,7 @@ def test_the_pages_say_what_there_is(out: Path) -> None:
 
 
 def test_the_pages_show_every_layout_as_code_and_as_a_picture(out: Path) -> None:
-    pages = "".join(_written(out, name) for name in ("scoop", "stash", "weave"))
+    pages = "".join(_written(out, name) for name in ("rack", "scoop", "stash", "weave"))
     sections = re.split(r"In generated code: ", pages)[1:]
     shown = {re.match("``(.*?)``", section)[1]: section for section in sections}  # type: ignore[index]
     assert shown.keys() == HELD.keys() | GIVEN.keys()
@@ -564,7 +656,7 @@ def _asked(*arguments: str | Path) -> Any:
 
 def test_list_has_every_instruction(database: Path) -> None:
     assert {line["instruction"]: line["shape"] for line in _asked("list", "--database", database)} == {
-        spelling: spelling.split(".")[1] for spelling in SPELLINGS
+        spelling: spelling.split(".")[2 if spelling in RACKED else 1] for spelling in SPELLINGS
     }
     assert [line["instruction"] for line in _asked("list", "--database", database, "--shape", "p2s64w2")] == ["stash.p2s64w2.q32"]
     assert len(_asked("list", "--database", database, "--target", "sm_80")) == 4
@@ -785,7 +877,7 @@ def test_the_families_join_the_real_ones(tmp_path: Path) -> None:
     (overlay / "odd_spaces.yaml").write_text('kind: spaces\nscopes: {"warppair": 64}\n', encoding="utf-8")
     catalog = pipeline.read(paths.SPEC, overlay)
     assert {
-        layout.name for layout in catalog.database.layouts if layout.family in ("scoop", "stash", "weave")
+        layout.name for layout in catalog.database.layouts if layout.family in ("rack", "scoop", "stash", "weave")
     } == HELD.keys() | GIVEN.keys()
     for spelling in SPELLINGS:
         assert catalog.find(spelling).canonical == spelling

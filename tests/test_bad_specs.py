@@ -679,3 +679,25 @@ def test_a_wrong_address_or_operation_is_an_error_with_a_place(tmp_path: Path, f
     result = _run("validate", "--spec", spec)
     assert result.exit_code == 1, result.output
     assert re.search(message, result.stderr), result.stderr
+
+
+#: A second memory that is wrong, as an edit of the odd one: old text, new text, message.
+_MEMORIES = {
+    "two for what no other names": ('of: {family: "rack"}\nsource', "source", "a second tensor memory without `of`"),
+    "one name twice": ('name: "rest"', 'name: "rack"', "'rack' is there twice"),
+    "a name of other files": ('name: "rest"', 'name: "shared"', "a tensor memory cannot be called 'shared': other files have this name"),
+    "an address without room": ("column: 8}", "column: 5}", "addresses have 5 bits for the lane, which reach 32 of them; there are 64"),
+}
+
+
+@pytest.mark.parametrize("name", _MEMORIES)
+def test_a_wrong_memory(tmp_path: Path, name: str) -> None:
+    spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
+    rack = spec / "instructions/rack.yaml"
+    rest = rack.read_text(encoding="utf-8").partition("---\n")[0].replace('"rack"', '"rest"', 1).replace('of: {family: "rack"}\n', "")
+    (spec / "rest.yaml").write_text(rest, encoding="utf-8")
+    old, new, message = _MEMORIES[name]
+    for path in (rack, spec / "rest.yaml"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(old, new), encoding="utf-8")
+    assert message in _run("validate", "--spec", spec).stderr

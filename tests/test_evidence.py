@@ -81,8 +81,7 @@ def test_facts_change_a_digest_and_words_do_not(catalog: Catalog, spelling: str,
     ],
 )
 def test_facts_change_the_digest_of_a_layout_of_tensor_memory(catalog: Catalog, change: dict[str, Any], same: bool) -> None:
-    memory = catalog.database.spec.tensor_memory
-    assert memory is not None
+    (memory,) = catalog.database.spec.tensor_memories
     layout = memory.layout("layout_b")
     assert (digest.tensor_layout(msgspec.structs.replace(layout, **change)) == digest.tensor_layout(layout)) is same
 

@@ -484,8 +484,7 @@ def _words(values: dict[str, Any]) -> str:
 
 def test_every_layout_of_tensor_memory_is_drawn_as_the_library_has_it(catalog: Catalog, page: Any) -> None:
     """Which element each cell holds, copies included, and the register of a load that takes it."""
-    assert catalog.database.spec.tensor_memory is not None
-    assert _IN_TENSOR_MEMORY.keys() == {layout.name for layout in catalog.database.spec.tensor_memory.layouts}
+    assert _IN_TENSOR_MEMORY.keys() == {layout.name for layout in catalog.database.spec.tensor_layouts}
     for layout, (spelling, product, name, selected) in _IN_TENSOR_MEMORY.items():
         instruction = catalog.find(spelling).resolved(**product) if product else catalog.find(spelling)
         operand = next(each for form in instruction.forms for each in form.operands if _SHORT_NAMES.get(each.name) == name)

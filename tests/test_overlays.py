@@ -126,6 +126,7 @@ def test_every_mistake_shows_in_one_run(overlay: Path) -> None:
     lines = {
         f"{name}:{number}"
         for name, texts in {
+            "weave.yaml": ('scope: "warpair"',),
             "scoop.yaml": ('stem: "Scoop"',), "a_odd_layouts.yaml": ("row: 1.5",), "toy.yaml": ("  - {shape",),
             "stash.yaml": ("inn", "boook:"),
         }.items()

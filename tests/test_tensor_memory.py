@@ -307,10 +307,9 @@ class _Nowhere:
 
 
 def _with(spec: Spec, name: str, **fields: Any) -> Spec:
-    memory = spec.tensor_memory
-    assert memory is not None
+    (memory,) = spec.tensor_memories
     changed = tuple(msgspec.structs.replace(each, **fields) if each.name == name else each for each in memory.layouts)
-    return msgspec.structs.replace(spec, tensor_memory=msgspec.structs.replace(memory, layouts=changed))
+    return msgspec.structs.replace(spec, tensor_memories=(msgspec.structs.replace(memory, layouts=changed),))
 
 
 @pytest.mark.parametrize(

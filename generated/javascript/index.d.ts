@@ -276,7 +276,11 @@ export interface ImageOptions {
 }
 
 /** Tensor memory: lanes, bits of a cell, columns where there are most, lanes that a warp reaches, the lowest bit of each part of an address. */
-export interface TensorFacts {
+export interface TensorMemory {
+  name: string;
+  title: string;
+  /** The instructions that reach it; those that no other memory names where this is missing. */
+  of?: string;
   lanes: number;
   cell: number;
   columns: number;
@@ -464,7 +468,7 @@ export interface DatabaseTables {
   granularities: Omit<SparsityPattern, "places" | "legal" | "contributors">[];
   places: Record<string, number[]>[];
   patterns: [granularity: number, places: number, contributors: string][];
-  tensor?: Omit<TensorFacts, "layouts"> & { layouts: Table<TensorLayout> };
+  tensor?: (Omit<TensorMemory, "layouts"> & { layouts: Table<TensorLayout> })[];
   /** What instruction descriptors may choose: a product is legal if some row of each list has its values. */
   products?: {
     types: { of: string; dtype: string[]; atype: string[]; btype: string[] }[];
@@ -544,13 +548,14 @@ export function cFunctions(layout: Layout): string;
 export function pythonFunctions(layout: Layout): string;
 export function shortName(place: Place, table: Arrangement): string;
 export function csvText(table: Arrangement, chosen?: Record<string, number>): string;
-export const tensorFacts: TensorFacts | undefined;
+export const tensorMemories: TensorMemory[];
 /** The product of an opcode with the given values where they are legal, the usual ones elsewhere; null where the opcode says all itself. */
 export function tensorProduct(instruction: Instruction, given?: Record<string, string | number>): TensorProduct | null;
 /** The layout of an operand in tensor memory. */
 export class TensorPlaces {
   readonly name: string;
   readonly operand: Operand;
+  readonly memory: TensorMemory;
   readonly layout: TensorLayout;
   readonly sizes: Record<string, number>;
   readonly coordinates: string[];
@@ -570,7 +575,7 @@ export function tensorOperands(instruction: Instruction, product: TensorProduct 
 export function loadsOf(places: TensorPlaces): Instruction[];
 export function fragmentOf(load: Instruction): Arrangement | undefined;
 /** The register of a load that takes what lies at a place of the operand whose address is the base. */
-export function registerOf(table: Arrangement, place: TensorPlace, base: { lane: number; column: number }): RegisterPlace;
+export function registerOf(table: Arrangement, places: TensorPlaces, place: TensorPlace, base: { lane: number; column: number }): RegisterPlace;
 export function cTensorFunctions(places: TensorPlaces): string;
 export function pythonTensorFunctions(places: TensorPlaces): string;
 export function tensorCsv(places: TensorPlaces, selected: Record<string, number>, base: { lane: number; column: number }, load?: Arrangement): string;

@@ -11,7 +11,7 @@ export { toCute, toTriton } from "./interop.js";
 export { accessPatterns, bankWords, wavefronts } from "./bank_accesses.js";
 export { decodedDescriptor, descriptorFormats, encodedDescriptor, explainedDescriptor, memoryFacts } from "./descriptors.js";
 export { fragmentOf, loadsOf, registerOf } from "./tensor_loads.js";
-export { TensorPlaces, tensorFacts, tensorOperands } from "./tensor_places.js";
+export { TensorPlaces, tensorMemories, tensorOperands } from "./tensor_places.js";
 export { tensorProduct } from "./tensor_products.js";
 export { cTensorFunctions, pythonTensorFunctions, tensorCsv } from "./tensor_texts.js";
 export { suspicions } from "./suspicions.js";

@@ -9,27 +9,29 @@ import { holds, recordsOf } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").Instruction} Instruction */
 /** @typedef {import("./index.d.ts").Operand} Operand */
-/** @typedef {import("./index.d.ts").TensorFacts} TensorFacts */
+/** @typedef {import("./index.d.ts").TensorMemory} TensorMemory */
 /** @typedef {import("./index.d.ts").TensorLayout} TensorLayout */
 /** @typedef {import("./index.d.ts").TensorPlace} TensorPlace */
 /** @typedef {import("./index.d.ts").TensorProduct} TensorProduct */
 /** @typedef {Record<string, number>} Numbers */
 
-/** What the database says of tensor memory; undefined where it says nothing. */
-export const tensorFacts = /** @type {TensorFacts | undefined} */ (database.tensor && { ...database.tensor, layouts: recordsOf(database.tensor.layouts) });
+/** The tensor memories of the database. */
+export const tensorMemories = (database.tensor ?? []).map((memory) => /** @type {TensorMemory} */ ({ ...memory, layouts: recordsOf(memory.layouts) }));
 
 /** The layout of one operand of one instruction. */
 export class TensorPlaces {
   /**
    * @param {string} name `d`, `scale-a`
    * @param {Operand} operand
+   * @param {TensorMemory} memory that it lies in
    * @param {TensorLayout} layout
    * @param {Numbers} numbers what formulas read: extents, `bits`, `ratio`, `chunk_size`, `blocks`, `ctas`
    * @param {string} type of what lies there; empty for bytes and metadata
    */
-  constructor(name, operand, layout, numbers, type) {
+  constructor(name, operand, memory, layout, numbers, type) {
     this.name = name;
     this.operand = operand;
+    this.memory = memory;
     this.layout = layout;
     this.numbers = numbers;
     this.type = type;
@@ -99,7 +101,7 @@ export class TensorPlaces {
 export function tensorOperands(instruction, product) {
   /** @type {Map<string, TensorPlaces | null>} */
   const made = new Map();
-  const kinds = new Set(tensorFacts?.layouts.map((layout) => layout.operand));
+  const kinds = new Set(tensorMemories.flatMap((memory) => memory.layouts).map((layout) => layout.operand));
   for (const form of instruction.forms) {
     for (const operand of form.operands) {
       if (!kinds.has(operand.kind)) continue;
@@ -129,9 +131,10 @@ function operandPlaces(name, operand, instruction, product) {
   if (element) numbers.bits = containerBits(element, facts);
   if (pattern) Object.assign(numbers, { ratio: pattern.chunk / pattern.kept, chunk_size: pattern.chunk });
   if (product?.block) numbers.blocks = numbers.k / numbers.ratio / product.block;
-  const layout = tensorFacts?.layouts.find((each) => each.operand === operand.kind && (!each.matrix || each.matrix === operand.of) && holds(each.of, { ...facts, ...numbers }));
+  const memory = tensorMemories.find((each) => each.of && holds(each.of, facts)) ?? tensorMemories.find((each) => !each.of);
+  const layout = memory?.layouts.find((each) => each.operand === operand.kind && (!each.matrix || each.matrix === operand.of) && holds(each.of, { ...facts, ...numbers }));
   const type = { "tensor-scales": String(values.stype ?? ""), "tensor-metadata": "", "tensor-copy": "" }[operand.kind] ?? element;
-  return layout ? new TensorPlaces(name, operand, layout, numbers, type) : null;
+  return memory && layout ? new TensorPlaces(name, operand, memory, layout, numbers, type) : null;
 }
 
 /**

@@ -84,7 +84,7 @@ const answers = {
     const there = points.map((point) => places.locate({ ...point, ...selected }));
     const back = points.every((point, index) => JSON.stringify(places.at(there[index], selected)) === JSON.stringify(point));
     const table = load && ptxmma.fragmentOf(ptxmma.instruction(load));
-    const registers = table ? there.map((place) => Object.values(ptxmma.registerOf(table, place, base))) : [];
+    const registers = table ? there.map((place) => Object.values(ptxmma.registerOf(table, places, place, base))) : [];
     const { sizes, columns, unit, selections, layout } = places;
     return { layout: layout.name, sizes, columns, unit, selections, places: there.map(Object.values), back, registers, c: ptxmma.cTensorFunctions(places), python: ptxmma.pythonTensorFunctions(places) };
   },

@@ -69,8 +69,8 @@ struct SM100_MMA_TOY_WHOLE_SS
 
 @pytest.fixture(scope="module")
 def memory(catalog: Catalog) -> TensorMemory:
-    assert catalog.database.spec.tensor_memory is not None
-    return catalog.database.spec.tensor_memory
+    (memory,) = catalog.database.spec.tensor_memories
+    return memory
 
 
 def _scattered(places: np.ndarray) -> Case:

@@ -60,7 +60,7 @@ def _decisive(spec: Spec, instruction: InstructionSet, operand: str) -> set[str]
         *(pattern.of for pattern in spec.granularities if elements),
         *(part.of for part in parts),
         *(stated.of for part in parts for stated in part.stated),
-        *(layout.of for layout in (spec.tensor_memory.layouts if spec.tensor_memory else ()) if layout.operand == entry.kind),
+        *(layout.of for layout in spec.tensor_layouts if layout.operand == entry.kind),
     ]
     names = {fact for condition in conditions for case in condition for fact in case}
     names.update(name for text in texts for name in _names(text))

@@ -110,10 +110,11 @@ def places(spec: Spec, variant: Variant, kind: str, matrix: str) -> TensorPlaces
 
     It describes a matrix of a product, or what a variant of fixed size writes: then ``matrix`` is empty.
     """
-    if spec.tensor_memory is None:
+    memory = spec.tensor_memory_of(variant.facts)
+    if memory is None:
         return None
     known = numbers(spec, variant, matrix) if isinstance(variant, Product) else {"ctas": 1}
-    return tensor_places.of(spec.tensor_memory, kind, matrix, {**variant.facts, **known}, known)
+    return tensor_places.of(memory, kind, matrix, {**variant.facts, **known}, known)
 
 
 def described(opcode: Variant) -> Iterator[tuple[str, str]]:

@@ -14,9 +14,6 @@ from ptxmma.catalog import layouts
 from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, matches
 from ptxmma.model.digits import DigitMap
 
-#: Addresses have a lane of 0..127 above 16 bits of the column.
-_ADDRESSES = 128 << 16
-
 
 class _Bit(NamedTuple):
     cta: Any
@@ -30,8 +27,8 @@ class Place(_Bit):
 
     Attributes:
         cta: the CTA of a pair: its ``%cluster_ctarank`` modulo 2; 0 without a pair.
-        lane: 0..127.
-        column: in cells of 32 bits.
+        lane: counted from that of the operand's address: 0..127.
+        column: counted from that of the operand's address, in cells.
         bit: lowest bit of what lies there.
         operand: the layout of the operand that this is a place of; None for a place of tensor memory itself.
     """
@@ -39,17 +36,19 @@ class Place(_Bit):
     operand: TensorPlaces | None = None
 
     def address(self, base: Any = 0) -> Any:
-        """The 32-bit address of the cell for an operand at the address ``base``: the lane in the upper half, the column in the lower.
+        """The address of the cell for an operand at the address ``base``: the lane in the upper half, the column in the lower.
 
         Raises:
             TypeError: the base is neither an integer nor an array.
-            ValueError: the base is not an address, which has a lane of 0..127 above the 16 bits of the column, or the operand cannot start
-                there or would leave tensor memory.
+            ValueError: the base is not an address, the operand cannot start there or would leave tensor memory, or this is no place of
+                an operand.
         """
-        base = in_range("base", base, _ADDRESSES)
-        if self.operand is not None:
-            self.operand.start(base)
-        return in_range("address", base + (self.lane << 16) + self.column, _ADDRESSES)
+        if self.operand is None:
+            raise ValueError("a place of tensor memory itself has no base; an address is of a place that `locate` of an operand gives")
+        memory = self.operand.memory
+        base = in_range("base", base, len(memory.addresses))
+        self.operand.start(base)
+        return in_range("address", base + memory.address_of(self.lane, self.column), len(memory.addresses))
 
 
 class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
@@ -152,13 +151,11 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
             TypeError: the address is neither an integer nor an array.
             ValueError: this cannot start there, or would leave tensor memory.
         """
-        low, last = self.memory.address["lane"], max(row.columns for row in self.memory.columns) - self.columns
-        base = in_range("base", base, len(self.memory.addresses))
-        lane, column = base >> low, base & (1 << low) - 1
+        lane, column = self.memory.parts(in_range("base", base, len(self.memory.addresses)))
         misplaced = True
         for allowed in self.layout.align:
             misplaced = misplaced & (lane != allowed)
-        if _any(misplaced | (column > last)):
+        if _any(misplaced | (column > self.memory.most_columns - self.columns)):
             text = f" = {base:#x}" if isinstance(base, int) else ""
             columns = ", ".join(f"0..{row.columns - self.columns} on {' and '.join(row.targets)}" for row in self.memory.columns)
             raise ValueError(f"base{text}: the operand takes {self.columns} columns; allowed: lane {self.first_lanes}; column {columns}")

@@ -77,10 +77,9 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, bit
     refuse_pictures(form, *(f"--{axis}" for axis in placed.coordinates))
     point = {name: number for name, number in given.items() if name in placed.sizes or name in placed.selections}
     place = placed.locate(**point)  # type: ignore[arg-type]  # no axis is called check
-    address = f"base + {place.address():#x}"
     if base is not None:
         place = place._replace(lane=base.lane + place.lane, column=base.column + place.column)
-        address = f"{place.address():#x}"
+    address = f"{'base + ' if base is None else ''}{placed.memory.address_of(place.lane, place.column):#x}"
     draw(Table([*given, *place._fields, "address"], [[*given.values(), *place, address]]), form)
 
 
@@ -127,7 +126,7 @@ def _show_place(placed: TensorPlaces, lane: int, bit: int | None, numbers: Given
     within("lane", lane, memory.lanes)
     within("bit", low, memory.cell)
     limits: dict[str, Sequence[int]] = {
-        "column": range(max(row.columns for row in memory.columns)),
+        "column": range(memory.most_columns),
         "cta": range(placed.numbers["ctas"]),
     }
     given = numbers_of(numbers, {**limits, **placed.selections}, subject)

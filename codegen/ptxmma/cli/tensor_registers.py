@@ -83,7 +83,7 @@ def _elements(fragment: TensorFragment, named: Mapping[str, int], selected: Mapp
                     rows.append([*axes, cta, warp, lane, register, bit, f"{address:#x}"])
     if not rows:
         said = ", ".join(f"{name} {value:#x}" if name == "address" else f"{name} {value}" for name, value in named.items())
-        warp = named.get("warp", (named.get("address", 0) >> memory.address["lane"]) // memory.partition)
+        warp = named.get("warp", memory.parts(named.get("address", 0))[0] // memory.partition)
         loads = ", ".join(f"{address:#x}" for address in fragment.addresses(warp, base))
         raise click.UsageError(f"no load has an element in {said}; those of warp {warp} have the taddr {loads}")
     return Table([*fragment.places.sizes, "cta", "warp", "lane", "register", "bit", "address"], rows)

@@ -15,10 +15,10 @@ from ptxmma.generator.documents import KINDS, MANDATORY, Spaces
 from ptxmma.generator.problems import Position, Problem, SpecError, clash
 from ptxmma.generator.short_forms import written_out
 from ptxmma.generator.yaml_document import Document, Path_, nearest
-from ptxmma.model import Spec, Types
+from ptxmma.model import Spec, TensorMemory, Types
 
 #: The kinds that a spec has exactly one document of.
-_SINGLE = ("spec", "shared_memory", "tensor_memory", "tensor_products")
+_SINGLE = ("spec", "shared_memory", "tensor_products")
 #: The scope that every spec has.
 _WARP = "warp"
 
@@ -77,6 +77,10 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
             single[kind] = document
             positions.add(() if kind == "spec" else (kind,), document, ())
             parts |= msgspec.structs.asdict(entry) if kind == "spec" else {kind: entry}
+        elif isinstance(entry, TensorMemory):
+            memories = parts.setdefault("tensor_memories", [])
+            positions.add(("tensor_memories", len(memories)), document, ())
+            memories.append(entry)
         elif isinstance(entry, Spaces):
             scopes = parts.setdefault("scopes", {})
             for name, threads in entry.scopes.items():

@@ -64,8 +64,7 @@ def derive(spec: Spec, positions: Positions) -> Database:
         problems += tensor_proof.problems(spec, positions)
     if problems:
         raise SpecError({problem.position: problem for problem in reversed(problems)}.values())  # a slip meets many plans: the first
-    placed = spec.tensor_memory.layouts if spec.tensor_memory is not None else ()
-    digits = tuple(LayoutDigits(layout=layout.name, terms=layout.terms, back=layout.back) for layout in placed)
+    digits = tuple(LayoutDigits(layout=layout.name, terms=layout.terms, back=layout.back) for layout in spec.tensor_layouts)
     return Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()), digit_layouts=digits)
 
 

@@ -146,8 +146,7 @@ def _layouts(
 def _tensor_layouts(catalog: Catalog, witness: Witness) -> dict[str, LayoutEvidence]:
     """The evidence of each layout of tensor memory, and of the registers of its loads and stores."""
     database = catalog.database
-    memory = database.spec.tensor_memory
-    known = {layout.name: digest.tensor_layout(layout) for layout in memory.layouts} if memory is not None else {}
+    known = {layout.name: digest.tensor_layout(layout) for layout in database.spec.tensor_layouts}
     named = {line.layout for line in witness.of(Laid)}
     known |= {layout.name: digest.register_layout(database, layout) for layout in database.layouts if layout.name in named}
     return {

@@ -14,7 +14,7 @@ from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Problem
-from ptxmma.model import COORDINATES, Condition, Facts, Spec, TensorLayout, TensorMemory, TensorProducts, formula
+from ptxmma.model import COORDINATES, Condition, Facts, Spec, TensorLayout, TensorProducts, formula
 from ptxmma.model.digits import NotDigitsError
 
 _Values = npt.NDArray[np.int64]
@@ -45,11 +45,11 @@ def _copies(spec: Spec) -> Iterator[TensorPlaces]:
 
 def _of_products(spec: Spec) -> Iterator[TensorPlaces]:
     """The operands of products, those once that agree in all that conditions test and formulas of layouts read."""
-    if spec.tensor_memory is None or spec.tensor_products is None:
+    if not spec.tensor_layouts or spec.tensor_products is None:
         return
-    placing = _tests(entry.of for entry in spec.tensor_memory.layouts)
+    placing = _tests(entry.of for entry in spec.tensor_layouts)
     products: set[tuple[object, ...]] = set()
-    for opcode, types, operands in _typed(spec, spec.tensor_products, spec.tensor_memory):
+    for opcode, types, operands in _typed(spec, spec.tensor_products):
         for choice in product_rules.sized(spec.tensor_products, opcode.facts, types):
             product = resolution.Product(opcode, choice)
             answers = _answers(placing, product.facts)
@@ -61,11 +61,11 @@ def _of_products(spec: Spec) -> Iterator[TensorPlaces]:
                         yield placed
 
 
-def _typed(spec: Spec, rules: TensorProducts, memory: TensorMemory) -> Iterator[tuple[Variant, dict[str, str], list[tuple[str, str]]]]:
+def _typed(spec: Spec, rules: TensorProducts) -> Iterator[tuple[Variant, dict[str, str], list[tuple[str, str]]]]:
     """Opcodes with element types and operands, those once that have the same sizes and of which the same conditions hold."""
-    kinds = {entry.operand for entry in memory.layouts}
+    kinds = {entry.operand for entry in spec.tensor_layouts}
     sizing = _tests([*(entry.when for entry in spec.types.containers), *(entry.of for entry in spec.granularities)])
-    tests = sizing.union(_tests(entry.of for entry in memory.layouts), _tests(product_rules.conditions(rules)))
+    tests = sizing.union(_tests(entry.of for entry in spec.tensor_layouts), _tests(product_rules.conditions(rules)))
     known: set[tuple[object, ...]] = set()
     for instruction in spec.instructions:
         for opcode in expand(instruction) if instruction.operation == resolution.OPERATION else ():
@@ -96,32 +96,31 @@ def _read(placed: TensorPlaces) -> list[tuple[str, int]]:
 
 def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
     """The first fault of each layout: a formula that is no sum of digits, leaves tensor memory, or puts two things at one place."""
-    memory, wrong = spec.tensor_memory, set[str]()
-    if memory is None:
-        return
+    wrong = set[str]()
     for placed in uses(spec):
         name = placed.layout.name
         if name in wrong:
             continue
-        index = next(index for index, entry in enumerate(memory.layouts) if entry.name == name)
+        number = spec.tensor_memories.index(placed.memory)
+        index = placed.memory.layouts.index(placed.layout)
         for selected in itertools.product(*placed.selections.values()):
             chosen = dict(zip(placed.selections, selected, strict=True))
-            fault = _fault(memory, placed, chosen)
+            fault = _fault(placed, chosen)
             if fault:
                 where, message = fault
-                yield Problem(positions.at("tensor_memory", "layouts", index, *where), f"{name}: {message}")
+                yield Problem(positions.at("tensor_memories", number, "layouts", index, *where), f"{name}: {message}")
                 wrong.add(name)
                 break
 
 
-def _fault(memory: TensorMemory, placed: TensorPlaces, chosen: dict[str, int]) -> tuple[tuple[str, ...], str] | None:
+def _fault(placed: TensorPlaces, chosen: dict[str, int]) -> tuple[tuple[str, ...], str] | None:
     """What is wrong with a layout, and which part of it."""
-    layout = placed.layout
+    layout, memory = placed.layout, placed.memory
     try:
         digits = placed.digits(chosen)
     except NotDigitsError as error:
         return ("at", error.coordinate) if error.coordinate else ("at",), f"{error}{_with(placed, chosen)}"
-    limits = {"cta": placed.numbers["ctas"], "lane": memory.lanes, "column": min(row.columns for row in memory.columns), "bit": memory.cell}
+    limits = {"cta": placed.numbers["ctas"], "lane": memory.lanes, "column": memory.least_columns, "bit": memory.cell}
     for name in COORDINATES:
         last = digits.reach(name) + (placed.unit - 1 if name == "bit" else 0)
         if last >= limits[name]:
@@ -152,4 +151,4 @@ def _with(placed: TensorPlaces, chosen: dict[str, int]) -> str:
 def unused(spec: Spec) -> Iterator[TensorLayout]:
     """Layouts that no legal product uses."""
     names = {placed.layout.name for placed in uses(spec)}
-    yield from (entry for entry in (spec.tensor_memory.layouts if spec.tensor_memory else ()) if entry.name not in names)
+    yield from (entry for entry in spec.tensor_layouts if entry.name not in names)

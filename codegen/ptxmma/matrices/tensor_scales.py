@@ -152,8 +152,8 @@ def _placed(lines: int, blocks: int, database: DatabaseLike) -> TensorPlaces:
 
 def _layout(lines: int, blocks: int, database: DatabaseLike) -> TensorPlaces:
     """The layout of the spec for so many lines and blocks."""
-    memory = catalog(database).database.spec.tensor_memory
     facts: Facts = {"name": "tcgen05.mma", "cta_group": "cta_group::1", "m": 128, "blocks": 1}
+    memory = catalog(database).database.spec.tensor_memory_of(facts)
     numbers = {"m": 128, "n": lines, "blocks": blocks, "ctas": 1, "ratio": 1}
     placed = tensor_places.of(memory, "tensor-scales", "b", facts, numbers) if memory is not None else None
     if placed is None:

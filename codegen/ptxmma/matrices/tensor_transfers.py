@@ -1,7 +1,7 @@
 """The results of loads from tensor memory and of stores to it.
 
-An image of tensor memory is an array (lanes, columns) of 32-bit cells.  An address has the lane in its upper half and the column in its
-lower half (PTX ISA 9.7.16.1.1).
+An image of tensor memory is an array (lanes, columns) of cells, 32 bits each.  An address has the lane in its upper half and the column in
+its lower half (PTX ISA 9.7.16.1.1).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.operands.tensor_fragment import first_lanes
 from ptxmma.matrices.operations.operation import operand_of
 from ptxmma.matrices.transfers import Moved
+from ptxmma.model import TensorMemory
 
-_HALF = 16
 _CANONICAL_NAN = 0x7FFFFFFF
 
 
 def load(instruction: Instruction, tensor_address: Any, memory: Any, immediate: Any = 0) -> Moved:
     """Load columns; see :func:`ptxmma.emulate`."""
-    target, image = operand_of(instruction, "fragment"), _image(memory)
+    target, image = operand_of(instruction, "fragment"), _image(instruction, memory)
     assert target.element is not None
-    codes = image[_cells(instruction, tensor_address, immediate, image)] & np.uint32((1 << target.bits) - 1)
+    codes = image[_cells(instruction, tensor_address, immediate, image)] & image.dtype.type((1 << target.bits) - 1)
     return Moved(instruction, registers=target.pack(elements.typed(codes.astype(elements.bits_dtype(target.element)), target.element)))
 
 
@@ -46,10 +46,10 @@ def load_reduced(instruction: Instruction, tensor_address: Any, memory: Any) -> 
 
 def store(instruction: Instruction, tensor_address: Any, fragment: Any, memory: Any, immediate: Any = 0) -> Moved:
     """Store columns; see :func:`ptxmma.emulate`."""
-    source, image = operand_of(instruction, "fragment"), _image(memory).copy()
+    source, image = operand_of(instruction, "fragment"), _image(instruction, memory).copy()
     assert source.element is not None
     codes = elements.codes(source.unpack(fragment), source.element, source.name)
-    image[_cells(instruction, tensor_address, immediate, image)] = codes.astype(np.uint32)
+    image[_cells(instruction, tensor_address, immediate, image)] = codes.astype(image.dtype)
     return Moved(instruction, memory=image)
 
 
@@ -57,20 +57,27 @@ def copy(instruction: Instruction, tensor_copy: Any, rows: Any, memory: Any = No
     """Copy rows of shared memory; see :func:`ptxmma.emulate`."""
     target = operand_of(instruction, "tensor-copy")
     assert isinstance(target, TensorOperand)
-    image = None if memory is None else _image(memory).copy()
+    image = None if memory is None else _image(instruction, memory).copy()
     return Moved(instruction, memory=target.pack(rows, image, address=integer(target.name, tensor_copy)))
 
 
-def _image(memory: Any) -> Array:
+def _memory(instruction: Instruction) -> TensorMemory:
+    memory = instruction.database.spec.tensor_memory_of(instruction.variant.facts)
+    assert memory is not None
+    return memory
+
+
+def _image(instruction: Instruction, given: Any) -> Array:
     """The cells of an image of tensor memory.
 
     Raises:
         ValueError: another shape or dtype.
     """
-    image = elements.as_array(memory, "memory")
-    if image.ndim != 2 or image.dtype.itemsize != 4:
-        raise ValueError(f"memory is {image.dtype} of shape {image.shape}; tensor memory is (lanes, columns) of 32-bit cells")
-    return np.ascontiguousarray(image).view(np.uint32)
+    image, memory = elements.as_array(given, "memory"), _memory(instruction)
+    if image.ndim != 2 or 8 * image.dtype.itemsize != memory.cell:
+        cells = f"(lanes, columns) of {memory.cell}-bit cells"
+        raise ValueError(f"memory is {image.dtype} of shape {image.shape}; {memory.title} is {cells}")
+    return np.ascontiguousarray(image).view(f"u{image.dtype.itemsize}")
 
 
 def _cells(instruction: Instruction, given: Any, split: Any, image: Array) -> tuple[Array, Array]:
@@ -82,8 +89,8 @@ def _cells(instruction: Instruction, given: Any, split: Any, image: Array) -> tu
     address, fragment = operand_of(instruction, "tensor-address"), operand_of(instruction, "fragment")
     start = integer(address.name, given)
     at = dict(zip(fragment.axes, np.indices([fragment.sizes[axis] for axis in fragment.axes]), strict=True))
-    lane, rows, memory = start >> _HALF, fragment.sizes["row"], instruction.database.spec.tensor_memory
-    assert memory is not None
+    memory = _memory(instruction)
+    (lane, column), rows = memory.parts(start), fragment.sizes["row"]
     if lane not in (legal := first_lanes(memory, fragment)):
         allowed = ", ".join(map(str, legal[:-1]))
         raise ValueError(
@@ -91,8 +98,8 @@ def _cells(instruction: Instruction, given: Any, split: Any, image: Array) -> tu
             f"from lane {allowed} or {legal[-1]}"
         )
     lanes = lane + at["row"]
-    columns = (start & ((1 << _HALF) - 1)) + at["col"] + at.get("access", 0) * integer("immHalfSplitoff", split)
+    columns = column + at["col"] + at.get("access", 0) * integer("immHalfSplitoff", split)
     if lanes.max() >= image.shape[0] or columns.max() >= image.shape[1]:
-        where = f"lane {lane}, column {start & ((1 << _HALF) - 1)}"
+        where = f"lane {lane}, column {column}"
         raise ValueError(f"{address.name} = {start:#x} is {where}: from there {instruction.canonical} leaves the memory of {image.shape}")
     return lanes, columns

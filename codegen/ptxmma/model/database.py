@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxmma.model.bitmap import BitMap
 from ptxmma.model.block_format import BlockFormat, BlockScaling
-from ptxmma.model.conditions import Entry
+from ptxmma.model.conditions import Entry, Facts, matches
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorFormat
 from ptxmma.model.digits import Term
 from ptxmma.model.element import Types
@@ -20,7 +20,7 @@ from ptxmma.model.protocol import Protocol
 from ptxmma.model.register_layout import RegisterLayout
 from ptxmma.model.sparsity import Choice, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, Target
-from ptxmma.model.tensor_memory import TensorMemory
+from ptxmma.model.tensor_memory import TensorLayout, TensorMemory
 from ptxmma.model.tensor_product import TensorProducts
 
 
@@ -41,13 +41,23 @@ class Spec(Entry, frozen=True, kw_only=True):
     block_scaling: tuple[BlockScaling, ...] = ()
     block_formats: tuple[BlockFormat, ...] = ()
     shared_memory: SharedMemory | None = None
-    tensor_memory: TensorMemory | None = None
+    tensor_memories: tuple[TensorMemory, ...] = ()
     tensor_products: TensorProducts | None = None
     descriptors: tuple[DescriptorFormat, ...] = ()
     column_masks: tuple[ColumnMask, ...] = ()
     protocols: tuple[Protocol, ...] = ()
     throughput: tuple[Throughput, ...] = ()
     errata: tuple[Erratum, ...] = ()
+
+    @property
+    def tensor_layouts(self) -> tuple[TensorLayout, ...]:
+        """The layouts of every tensor memory."""
+        return tuple(layout for memory in self.tensor_memories for layout in memory.layouts)
+
+    def tensor_memory_of(self, facts: Facts) -> TensorMemory | None:
+        """The tensor memory that an instruction with these facts reaches; None where there is none."""
+        named = (memory for memory in self.tensor_memories if memory.of and matches(memory.of, facts))
+        return next(named, None) or next((memory for memory in self.tensor_memories if not memory.of), None)
 
     def choice(self, pattern: Granularity) -> Choice:
         """The fields that describe the chunks of a pattern."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -75,8 +75,11 @@ class TensorLayout(Entry, frozen=True, kw_only=True, dict=True):
 
 
 class TensorMemory(Entry, frozen=True, kw_only=True):
-    """Everything about tensor memory."""
+    """A memory of lanes and columns of cells: its size, its addresses, and the layouts of operands in it."""
 
+    name: Identifier  # "tensor": start of the names of its files and of its functions in C
+    title: Text  # "tensor memory"
+    of: tuple[Condition, ...] = ()  # the instructions that reach it; none: those that no other memory names
     lanes: Positive  # 128
     cell: Positive  # bits: 32
     columns: Annotated[tuple[TensorColumns, ...], SOME]
@@ -89,8 +92,34 @@ class TensorMemory(Entry, frozen=True, kw_only=True):
 
     @property
     def addresses(self) -> range:
-        """Every number that an address can be: a lane above the bits of the column."""
-        return range(self.lanes << self.address["lane"])
+        """Every number that an address can be."""
+        counts = {"lane": self.lanes, "column": self.most_columns}
+        return range(counts[self._high] << self.address[self._high])
+
+    @property
+    def _high(self) -> str:
+        """The coordinate in the upper bits of an address."""
+        return max(self.address, key=lambda name: self.address[name])
+
+    @property
+    def most_columns(self) -> int:
+        """The columns on the target that has most of them."""
+        return max(row.columns for row in self.columns)
+
+    @property
+    def least_columns(self) -> int:
+        """The columns that every target has."""
+        return min(row.columns for row in self.columns)
+
+    def address_of(self, lane: Any, column: Any) -> Any:
+        """The address of a cell: integers, or arrays that are wide enough."""
+        return (lane << self.address["lane"]) + (column << self.address["column"])
+
+    def parts(self, address: Any) -> tuple[Any, Any]:
+        """The lane and the column of an address, or of an array of them."""
+        low = self.address[self._high]
+        above, below = address >> low, address & (1 << low) - 1
+        return (above, below) if self._high == "lane" else (below, above)
 
     def layout(self, name: str) -> TensorLayout:
         """The layout of that name."""

@@ -125,9 +125,9 @@ def _put(catalog: Catalog, copy: Copied, ordered: Values, places: Values, each: 
 
 
 def _copy_layout(catalog: Catalog, copy: Copied) -> TensorPlaces:
-    memory = catalog.database.spec.tensor_memory
-    assert memory is not None
     facts = {"name": "tcgen05.cp", "shape": copy.shape.removeprefix("shape_"), "multicast": copy.multicast.replace("_", "::", 1)}
+    memory = catalog.database.spec.tensor_memory_of(facts)
+    assert memory is not None
     placed = tensor_places.of(memory, "tensor-copy", "", facts, {"ctas": 1})
     assert placed is not None
     return placed

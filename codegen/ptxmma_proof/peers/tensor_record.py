@@ -81,9 +81,7 @@ class Outcome(NamedTuple):
 
     def _laid(self) -> Iterator[witnesses.Laid]:
         """Who lays out each layout of tensor memory, and of the registers of loads and stores."""
-        memory = self.catalog.database.spec.tensor_memory
-        assert memory is not None
-        facts = {layout.name: digest.tensor_layout(layout) for layout in memory.layouts}
+        facts = {layout.name: digest.tensor_layout(layout) for layout in self.catalog.database.spec.tensor_layouts}
         facts |= {each.layout.name: digest.register_layout(self.catalog.database, each.layout) for each in self.loaded}
         agree: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         differ: dict[str, list[str]] = defaultdict(list)
@@ -109,7 +107,8 @@ def run(catalog: Catalog, date: str, checkout: Path, nvcc: str = "nvcc") -> Outc
     """
     here = installed.find()
     spec = catalog.database.spec
-    assert spec.tensor_memory is not None
+    memory = spec.tensor_memory_of({"name": "tcgen05.mma"})
+    assert memory is not None
     assert spec.tensor_products is not None
     try:
         cases = [*cute_tensor.read(here.cutlass, nvcc), *tvm_tensor.read(checkout), *triton_tensor.read(), *mosaic_tensor.read(catalog)]
@@ -119,7 +118,7 @@ def run(catalog: Catalog, date: str, checkout: Path, nvcc: str = "nvcc") -> Outc
         allowed = [*product_shapes.cute(here.cutlass), *product_shapes.tvm(checkout)]
     except OSError as error:
         raise peers.MissingPeerError(str(error)) from None
-    verdicts = tensor_cases.compare(spec.tensor_memory, cases)
+    verdicts = tensor_cases.compare(memory, cases)
     differences = [
         compared.Difference(each.case.peer, each.case.subject, each.case.kind, each.theirs, each.ours, each.wrong, each.of)
         for each in verdicts

@@ -2,7 +2,7 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 /**
  * @file
- * Tensor memory: addresses, and where the operands of tcgen05.mma lie in it.
+ * Tensor memory: addresses, and where the operands of instructions lie in it.
  *
  * Lanes and columns count from those of the operand's address; `bit` is the lowest bit of an element in its
  * cell of 32 bits, and `cta` the CTA of a pair. A coordinate without a function is 0. Functions named

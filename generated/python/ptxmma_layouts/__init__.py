@@ -17,7 +17,7 @@ No module here imports anything, another of these included: import the one you n
 * ``ptxmma_layouts.wgmma_sp``: Layouts of wgmma.sp: which thread holds which element.
 * ``ptxmma_layouts.wmma``: Layouts of wmma: which thread holds which element.
 * ``ptxmma_layouts.shared_memory``: Matrices in shared memory: swizzles, canonical layouts and the matrix descriptor.
-* ``ptxmma_layouts.tensor_memory``: Tensor memory: addresses, and where the operands of tcgen05.mma lie in it.
+* ``ptxmma_layouts.tensor_memory``: Tensor memory: addresses, and where the operands of instructions lie in it.
 """
 
 __version__ = "0.1.0"

@@ -84,14 +84,14 @@ class TensorFragment(msgspec.Struct, frozen=True):
             ValueError: a number is out of range, or the operand cannot start at ``base``.
         """
         place = self.places.locate(*coordinates, **named)
-        low, registers = self._address_bits, self.registers
+        registers, memory = self.registers, self.places.memory
         first = self.places.start(base)
         lane, column = first.lane + place.lane, first.column + place.column
         row, col = lane % registers.rows, place.column % registers.cols
         thread, element = registers.locate(row, col)
         register, part = element // registers.elements_per_register, element % registers.elements_per_register
-        address = ((lane - row) << low) + column - col
-        return RegisterPlace(place.cta, lane // self.places.memory.partition, thread, register, place.bit + part * registers.bits, address)
+        address = memory.address_of(lane - row, column - col)
+        return RegisterPlace(place.cta, lane // memory.partition, thread, register, place.bit + part * registers.bits, address)
 
     def coords(
         self, address: Any, lane: Any, register: Any, bit: Any = 0, *, base: Any = 0, cta: Any = 0, **selections: int
@@ -103,12 +103,11 @@ class TensorFragment(msgspec.Struct, frozen=True):
             TypeError: an unknown selection.
             ValueError: a number is out of range, nothing of the operand lies there, or it cannot start at ``base``.
         """  # noqa: D205  # one sentence
-        registers, low, first = self.registers, self._address_bits, self.places.start(base)
+        registers, (above, right), first = self.registers, self.places.memory.parts(address), self.places.start(base)
         register = in_range("register", register, registers.registers)
         part, inside = bit // registers.bits, bit % registers.bits
         row, col = registers.coords(lane, register * registers.elements_per_register + part)
-        column = (address & (1 << low) - 1) + col - first.column
-        return self.places.coords((address >> low) + row - first.lane, column, inside, cta, **selections)
+        return self.places.coords(above + row - first.lane, right + col - first.column, inside, cta, **selections)
 
     def addresses(self, warp: int, base: int = 0) -> tuple[int, ...]:
         """The ``taddr`` of each load of a warp, 0..3, that together take the operand; its columns first.
@@ -117,11 +116,11 @@ class TensorFragment(msgspec.Struct, frozen=True):
             TypeError: a number is not an integer.
             ValueError: ``warp`` is out of range, or the operand cannot start at ``base``.
         """
-        low, start = self._address_bits, integer("base", base)
+        start, memory = integer("base", base), self.places.memory
         self.places.start(start)
-        first = in_range("warp", warp, self.places.memory.lanes // self.places.memory.partition) * self.places.memory.partition
+        first = in_range("warp", warp, memory.lanes // memory.partition) * memory.partition
         columns = range(0, self.places.columns, self.registers.cols)
-        return tuple(start + column + (first + lane << low) for lane in self._lanes() for column in columns)
+        return tuple(start + memory.address_of(first + lane, column) for lane in self._lanes() for column in columns)
 
     def to_triton(self) -> dict[str, list[list[int]]]:
         """Triton's bases of the operand in registers: ``register`` counts elements through the loads of a warp, in the order of
@@ -132,7 +131,11 @@ class TensorFragment(msgspec.Struct, frozen=True):
         """  # noqa: D205  # one sentence
         registers, memory = self.registers, self.places.memory
         loads, rest = self._lanes(), self.places.columns % registers.cols
-        counts = {"register": registers.elements * (self.places.columns // registers.cols) * len(loads), "lane": 32, "warp": 4}
+        counts = {
+            "register": registers.elements * (self.places.columns // registers.cols) * len(loads),
+            "lane": memory.partition,
+            "warp": memory.lanes // memory.partition,
+        }
         counts |= {"block": 2} if "cta" in self.places.layout.at else {}
         if rest or any(size & size - 1 for size in (*self.places.sizes.values(), *counts.values())):
             raise ValueError(f"{self.places.columns} columns in loads of {registers.cols}: Triton's linear layouts need powers of two")
@@ -146,12 +149,7 @@ class TensorFragment(msgspec.Struct, frozen=True):
                 )
             ]
 
-        assert memory.partition == counts["lane"]
         return {name: [element(**{name: 1 << bit}) for bit in range(count.bit_length() - 1)] for name, count in counts.items()}
-
-    @property
-    def _address_bits(self) -> int:
-        return self.places.memory.address["lane"]
 
     def _lanes(self) -> list[int]:
         """The lanes of a warp, counted from its first, at which its loads begin."""

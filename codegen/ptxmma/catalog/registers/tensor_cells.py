@@ -26,13 +26,14 @@ def pack(operand: TensorOperand, matrix: Any, memory: Any, address: int, selecti
     codes = _codes(operand, placed, matrix)
     image = _image(placed, memory)
     cells = image.reshape(placed.numbers["ctas"], *image.shape[-2:])
+    word = image.dtype.type
     mask = (1 << placed.unit) - 1 if placed.unit < placed.memory.cell else (1 << placed.memory.cell) - 1
     for place in _copies(placed, selections):
         for bit in np.unique(place.bit):
             here = np.broadcast_to(place.bit, codes.shape) == bit
             at = _inside(placed, Place(*(np.broadcast_to(part, codes.shape)[here] for part in place)), address, image.shape[-1])
-            kept = cells[at] & np.uint32(~(mask << int(bit)) & 0xFFFFFFFF)
-            cells[at] = kept | codes[here].astype(np.uint32) << np.uint32(bit + operand.shift)
+            kept = cells[at] & ~word(mask << int(bit))
+            cells[at] = kept | codes[here].astype(word) << word(bit + operand.shift)
     return image
 
 
@@ -45,7 +46,7 @@ def unpack(operand: TensorOperand, memory: Any, address: int, selections: dict[s
     shape = tuple(placed.sizes[axis] for axis in placed.coordinates)
     at = _inside(placed, Place(*(np.broadcast_to(part, shape) for part in place)), address, image.shape[-1])
     width = min(placed.unit, operand.element.bits) if operand.element is not None else placed.unit
-    codes = cells[at] >> np.broadcast_to(place.bit + operand.shift, shape).astype(np.uint32) & np.uint32((1 << width) - 1)
+    codes = cells[at] >> np.broadcast_to(place.bit + operand.shift, shape).astype(image.dtype) & image.dtype.type((1 << width) - 1)
     return elements.like(_matrix(operand, codes), memory)
 
 
@@ -64,9 +65,8 @@ def _inside(placed: TensorPlaces, place: Place, address: int, columns: int) -> t
     Raises:
         ValueError: they leave the memory, or the address is not at a lane at which the operand may start.
     """
-    low = placed.memory.address
     base = integer("address", address)
-    lane, column = base >> low["lane"], base & (1 << low["lane"]) - 1
+    lane, column = placed.memory.parts(base)
     if base < 0 or lane not in placed.layout.align:
         raise ValueError(f"address {base:#x} is lane {lane}; it must be lane {placed.first_lanes}")
     last = int(np.max(place.column)) + column
@@ -80,7 +80,7 @@ def _image(placed: TensorPlaces, memory: Any) -> Array:
     lanes, ctas = placed.memory.lanes, placed.numbers["ctas"]
     shape = (lanes,) if ctas == 1 else (ctas, lanes)
     if memory is None:
-        return np.zeros((*shape, min(row.columns for row in placed.memory.columns)), np.uint32)
+        return np.zeros((*shape, placed.memory.least_columns), f"u{placed.memory.cell // _BYTE}")
     image = elements.bits(memory, placed.memory.cell // 8, "memory")
     if image.shape[:-1] != shape:
         wanted = ", ".join(map(str, shape))

@@ -51,9 +51,9 @@ def emit(catalog: Catalog) -> Iterator[Output]:
             "SWIZZLE_ENCODING": swizzle_encoding(spec, "wgmma"),
         }
         modules["shared_memory"] = (title, tables, list(_shared_memory(spec, memory)))
-    if spec.tensor_memory is not None:
-        title = "Tensor memory: addresses, and where the operands of tcgen05.mma lie in it."
-        modules["tensor_memory"] = (title, {}, [_tensor(function) for function in tensor_functions.functions(spec.tensor_memory)])
+    for each in spec.tensor_memories:
+        functions = [_tensor(function) for function in tensor_functions.functions(each)]
+        modules[tensor_functions.module(each)] = (tensor_functions.title(each), {}, functions)
     shared = {"banner": banner("#", catalog, ["spec/"]), "document": _plain(spec.document)}
     for name, (title, tables, functions) in modules.items():
         text = render("python/module.py.jinja", title=title, tables=tables, functions=functions, **shared)

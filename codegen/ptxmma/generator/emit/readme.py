@@ -18,10 +18,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     head = (
         "| family | PTX instructions | variants | of them undocumented | operand forms | layouts of threads |\n|---|--:|--:|--:|--:|--:|\n"
     )
-    memory = catalog.database.spec.tensor_memory
-    apart = (
-        f"\nLayouts of threads are registers and addresses. Tensor memory has {len(memory.layouts)} layouts of its own.\n" if memory else ""
-    )
+    layouts = catalog.database.spec.tensor_layouts
+    apart = f"\nLayouts of threads are registers and addresses. Tensor memory has {len(layouts)} layouts of its own.\n" if layouts else ""
     yield Output("README.md", head + "".join(rows) + apart, section="coverage")
 
 

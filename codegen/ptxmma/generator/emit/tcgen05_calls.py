@@ -62,7 +62,7 @@ class _Call(NamedTuple):
 def emit(catalog: Catalog) -> Iterator[Output]:
     """``cuda/tcgen05_options.cuh`` and ``cuda/*_product.cuh``, where the spec has such products."""
     spec = catalog.database.spec
-    if spec.tensor_products is None or spec.tensor_memory is None or spec.shared_memory is None:
+    if spec.tensor_products is None or not spec.tensor_memories or spec.shared_memory is None:
         return
     members = [entry for entry in multiplies(catalog) if entry.forms and not _without(entry) and _has_types(spec, entry)]
     head = banner("//", catalog, _SOURCES)

@@ -44,7 +44,7 @@ class _Need(NamedTuple):
 def emit(catalog: Catalog) -> Iterator[Output]:
     """``tcgen05_products.h`` and ``cuda/tcgen05_product.cuh``, where the spec has such products in shared and tensor memory."""
     spec = catalog.database.spec
-    if spec.tensor_products is None or spec.tensor_memory is None or spec.shared_memory is None:
+    if spec.tensor_products is None or not spec.tensor_memories or spec.shared_memory is None:
         return
     facts = known_facts()
     values = {"c": c_text, "spec": spec, "write": {name: write for name, (_, write) in facts.items()}, "tag": identifier}
@@ -217,12 +217,11 @@ def _stored(field: DescriptorField, name: str, facts: dict[str, Fact], legal: Se
 
 def _layouts(spec: Spec, facts: dict[str, Fact]) -> list[dict[str, Any]]:
     """Where D lies: a condition for each layout, its coordinates and the way back in C."""
-    assert spec.tensor_memory is not None
     every = []
-    for layout in spec.tensor_memory.layouts:
+    for memory, layout in ((each, layout) for each in spec.tensor_memories for layout in each.layouts):
         if layout.operand != "tensor-accumulator":
             continue
-        stem, given = f"ptxmma_tensor_{layout.name}", [name for name in COORDINATES if name in layout.at]
+        stem, given = f"ptxmma_{memory.name}_{layout.name}", [name for name in COORDINATES if name in layout.at]
         there, back = (_arguments(texts.values(), names) for texts, names in ((layout.at, layout.axes), (layout.back, given)))
         places = [f"{stem}_{name}({there})" if name in layout.at else "0" for name in COORDINATES if name != "bit"]
         axes = {axis: f"{stem}_{axis}({back})" for axis in layout.back}
@@ -248,9 +247,8 @@ def _factors(spec: Spec, facts: dict[str, Fact]) -> dict[int, str]:
 
 def _scale_ids(spec: Spec) -> dict[str, str]:
     """For each number of scale factors that an instruction reads of a line, where they may begin in a cell: both as conditions in C."""
-    assert spec.tensor_memory is not None
     ids: dict[tuple[int, ...], dict[int, None]] = {}
-    for layout in spec.tensor_memory.layouts:
+    for layout in spec.tensor_layouts:
         for selection in layout.selections if layout.operand == "tensor-scales" else ():
             ids.setdefault(selection.values, {}).update(dict.fromkeys(int(count) for when in selection.when for count in when["blocks"]))
     return {among("factors", str, sorted(counts)): among("id", str, values) for values, counts in ids.items()}

@@ -33,6 +33,16 @@ class TensorFunction(NamedTuple):
     results: dict[str, str]
 
 
+def module(memory: TensorMemory) -> str:
+    """The name of the files that have the functions: ``"tensor_memory"``."""
+    return f"{memory.name}_memory"
+
+
+def title(memory: TensorMemory) -> str:
+    """The first line of those files."""
+    return f"{memory.title[0].upper()}{memory.title[1:]}: addresses, and where the operands of instructions lie in it."
+
+
 def functions(memory: TensorMemory) -> Iterator[TensorFunction]:
     """The functions of addresses, and those of every layout."""
     yield from _addresses(memory)
@@ -44,11 +54,13 @@ def _addresses(memory: TensorMemory) -> Iterator[TensorFunction]:
     low = dict(sorted(memory.address.items(), key=lambda part: -part[1]))
     text = " + ".join(f"({name} << {bit})" if bit else name for name, bit in low.items())
     note = ("Added to the address of an operand it is that of a cell of the operand.",)
-    yield TensorFunction("address", tuple(low), (), "The address of a cell of tensor memory.", note, memory.source, {"address": text})
+    yield TensorFunction("address", tuple(low), (), f"The address of a cell of {memory.title}.", note, memory.source, {"address": text})
     ends = [*sorted(memory.address.values())[1:], 32]
     for (name, bit), end in zip(sorted(memory.address.items(), key=lambda part: part[1]), ends, strict=True):
         part = f"address >> {bit}" if end == 32 else f"address & {(1 << end) - 1}"
-        yield TensorFunction(f"{name}_of", ("address",), (), f"The {name} of an address of tensor memory.", (), memory.source, {name: part})
+        yield TensorFunction(
+            f"{name}_of", ("address",), (), f"The {name} of an address of {memory.title}.", (), memory.source, {name: part}
+        )
 
 
 def of_layout(layout: TensorLayout) -> Iterator[TensorFunction]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ptxmma.catalog.cplusplus import front_name, identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import Spec
+from ptxmma.model import Spec, TensorMemory, TensorProducts
 
 _SOURCES = ("spec/tensor_memory.yaml", "spec/tensor_products.yaml", "spec/instructions")
 _PATH = "generated/include/ptxmma/cuda/tensor_moves.cuh"
@@ -20,40 +20,39 @@ _LOAD = "tensor-load"
 def emit(catalog: Catalog) -> Iterator[Output]:
     """``cuda/tensor_moves.cuh``, where the spec has products in tensor memory, and loads of it."""
     spec = catalog.database.spec
-    if spec.tensor_products is None or spec.tensor_memory is None or all(entry.operation != _LOAD for entry in spec.instructions):
+    loads = list(catalog.all(lambda instruction: instruction.operation == _LOAD))
+    memory = spec.tensor_memory_of(loads[0].variant.facts) if loads else None
+    if spec.tensor_products is None or memory is None:
         return
     values = {
-        "registers": _registers(spec),
-        "loads": [_load(catalog, half=half, packed=packed) for half in (False, True) for packed in (False, True)],
-        "threads": spec.tensor_memory.lanes,
-        "lanes": spec.tensor_memory.partition,
-        "half": spec.tensor_memory.partition // 2,
-        "cell": spec.tensor_memory.cell,
+        "registers": _registers(spec, spec.tensor_products, memory),
+        "loads": [
+            _load(memory, spec.tensor_products, loads, half=half, packed=packed) for half in (False, True) for packed in (False, True)
+        ],
+        "threads": memory.lanes,
+        "lanes": memory.partition,
+        "half": memory.partition // 2,
+        "cell": memory.cell,
     }
     yield Output(_PATH, render("cuda/tensor_moves.cuh.jinja", banner=banner("//", catalog, _SOURCES), **values))
 
 
-def _registers(spec: Spec) -> dict[str, str]:
+def _registers(spec: Spec, products: TensorProducts, memory: TensorMemory) -> dict[str, str]:
     """The C++ type of a register of D, by its element type; narrow elements share one."""
-    assert spec.tensor_products is not None
-    assert spec.tensor_memory is not None
-    names = dict.fromkeys(name for row in spec.tensor_products.types for name in row.dtype)
+    names = dict.fromkeys(name for row in products.types for name in row.dtype)
     elements = {element.name: element for element in spec.types.elements}
-    word = next(entry.c_type for entry in spec.types.registers if entry.bits == spec.tensor_memory.cell)
-    return {identifier(name): elements[name].c_type if elements[name].bits == spec.tensor_memory.cell else word for name in names}
+    word = next(entry.c_type for entry in spec.types.registers if entry.bits == memory.cell)
+    return {identifier(name): elements[name].c_type if elements[name].bits == memory.cell else word for name in names}
 
 
-def _load(catalog: Catalog, *, half: bool, packed: bool) -> dict[str, Any]:
+def _load(memory: TensorMemory, products: TensorProducts, loads: Sequence[Instruction], *, half: bool, packed: bool) -> dict[str, Any]:
     """The widest load of all lanes of a warp, or half of them, packed or not, that D of every N is a multiple of."""
-    spec = catalog.database.spec
-    assert spec.tensor_memory is not None
-    assert spec.tensor_products is not None
-    step = math.gcd(*(number for row in spec.tensor_products.shapes for span in row.n for number in (span.first, span.step)))
-    lanes = spec.tensor_memory.partition // (2 if half else 1)
+    step = math.gcd(*(number for row in products.shapes for span in row.n for number in (span.first, span.step)))
+    lanes = memory.partition // (2 if half else 1)
     fitting = [
         entry
-        for entry in catalog.all(lambda instruction: instruction.operation == _LOAD)
-        if entry.extents["lanes"] == lanes and (_element_bits(entry) < spec.tensor_memory.cell) == packed and step % _columns(entry) == 0
+        for entry in loads
+        if entry.extents["lanes"] == lanes and (_element_bits(entry) < memory.cell) == packed and step % _columns(entry) == 0
     ]
     widest = max(fitting, key=lambda entry: (entry.extents["span"], entry.extents["n"]))
     _, (element, *_) = front_name(widest.variant)

@@ -167,12 +167,10 @@ def _swizzles(context: RuleContext) -> Iterator[Problem]:
 
 def _addresses(context: RuleContext) -> Iterator[Problem]:
     """Every lane and every column of tensor memory has a place in an address."""
-    memory = context.spec.tensor_memory
-    if memory is None:
-        return
-    counts = {"lane": memory.lanes, "column": max(row.columns for row in memory.columns)}
-    for name, low in memory.address.items():
-        width = min([other for other in memory.address.values() if other > low], default=_ADDRESS_BITS) - low
-        if 1 << width < counts.get(name, 0):
-            text = f"addresses have {width} bits for the {name}, which reach {1 << width} of them; there are {counts[name]}"
-            yield Problem(context.at("tensor_memory", "address", name), text)
+    for index, memory in enumerate(context.spec.tensor_memories):
+        counts = {"lane": memory.lanes, "column": memory.most_columns}
+        for name, low in memory.address.items():
+            width = min([other for other in memory.address.values() if other > low], default=_ADDRESS_BITS) - low
+            if 1 << width < counts.get(name, 0):
+                text = f"addresses have {width} bits for the {name}, which reach {1 << width} of them; there are {counts[name]}"
+                yield Problem(context.at("tensor_memories", index, "address", name), text)

@@ -6,14 +6,14 @@ import keyword
 from collections.abc import Iterator
 
 from ptxmma.catalog.cplusplus import RESERVED as WORDS_OF_CPP
-from ptxmma.generator.problems import Problem, clash
+from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext
 from ptxmma.model import formula
 
 #: Files and folders beside which the headers and modules of the families are.
 RESERVED = frozenset(
     {"block_scaling", "config", "cuda", "descriptor_fields", "descriptors", "isa_versions", "pack", "ptxmma", "register_types"}
-    | {"shared_layout", "shared_memory", "sparse", "status", "targets", "tcgen05_products", "tensor_memory", "types", "variants"}
+    | {"shared_layout", "shared_memory", "sparse", "status", "targets", "tcgen05_products", "types", "variants"}
 )
 #: What JavaScript reserves and neither C++ nor Python does, and the type of all integers in C.
 _WORDS = (
@@ -29,6 +29,7 @@ _ELEMENT = "element"
 def problems(context: RuleContext) -> Iterator[Problem]:
     """Entries of one list that share a name, families that share a file, and axes and sizes with the name of a word of a language."""
     yield from _repeated(context)
+    yield from _memories(context)
     yield from _files(context)
     yield from _words(context)
 
@@ -64,6 +65,7 @@ def _repeated(context: RuleContext) -> Iterator[Problem]:
         ("errata",): [entry.id for entry in spec.errata],
         ("descriptors",): [entry.name for entry in spec.descriptors],
         ("block_formats",): [entry.name for entry in spec.block_formats],
+        ("tensor_memories",): [entry.name for entry in spec.tensor_memories],
         ("shared_memory", "swizzles"): [entry.name for entry in memory.swizzles] if memory else [],
     }.items():
         seen: dict[str, int] = {}
@@ -73,13 +75,37 @@ def _repeated(context: RuleContext) -> Iterator[Problem]:
             seen.setdefault(name, index)
 
 
+def _memories(context: RuleContext) -> Iterator[Problem]:
+    """Layouts of all tensor memories have names of their own, and one memory at most is for what no other names."""
+    names: dict[str, Position] = {}
+    anything: Position | None = None
+    for number, memory in enumerate(context.spec.tensor_memories):
+        here = context.at("tensor_memories", number)
+        if not memory.of:
+            if anything is not None:
+                yield clash("a second tensor memory without `of`, for the instructions that no other memory names", here, anything)
+            anything = here
+        for index, layout in enumerate(memory.layouts):
+            here = context.at("tensor_memories", number, "layouts", index)
+            if layout.name in names:
+                yield clash(f"{layout.name!r} is there twice", here, names[layout.name])
+            names.setdefault(layout.name, here)
+
+
 def _files(context: RuleContext) -> Iterator[Problem]:
     files: dict[str, int] = {}
     instructions = context.spec.instructions
+    reserved = RESERVED | {f"{memory.name}_memory" for memory in context.spec.tensor_memories}
+    for index, memory in enumerate(context.spec.tensor_memories):
+        if f"{memory.name}_memory" in RESERVED:
+            yield Problem(
+                context.at("tensor_memories", index, "name"),
+                f"a tensor memory cannot be called {memory.name!r}: other files have this name",
+            )
     for index, entry in enumerate(instructions):
         here = context.at("instructions", index, "family")
         file = entry.family.replace(".", "_")
-        if file in RESERVED or keyword.iskeyword(file):
+        if file in reserved or keyword.iskeyword(file):
             yield Problem(here, f"a family cannot be called {entry.family!r}: other files have this name")
         others = [instructions[first] for name in (file, f"{file}_pack") if (first := files.setdefault(name, index)) != index]
         for family in dict.fromkeys(other.family for other in others if other.family != entry.family):

@@ -41,8 +41,9 @@ def _scopes(context: RuleContext) -> Iterator[Problem]:
     statements: list[tuple[tuple[Statement, ...], Place]] = []
     for index, format in enumerate(spec.descriptors):
         statements.append((format.notes, ("descriptors", index, "notes")))
-    for memory, key in ((spec.shared_memory, "shared_memory"), (spec.tensor_memory, "tensor_memory")):
-        statements.append((memory.notes if memory else (), (key, "notes")))
+    if spec.shared_memory is not None:
+        statements.append((spec.shared_memory.notes, ("shared_memory", "notes")))
+    statements += ((memory.notes, ("tensor_memories", index, "notes")) for index, memory in enumerate(spec.tensor_memories))
     for index, entry in enumerate(spec.instructions):
         place: Place = ("instructions", index)
         named += ((operand.uniform, (*place, "operand_kinds", name, "uniform")) for name, operand in entry.operand_kinds.items())

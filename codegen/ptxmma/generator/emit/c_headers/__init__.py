@@ -9,7 +9,7 @@ from ptxmma.catalog import requirements
 from ptxmma.catalog.cplusplus import enumerator
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
-from ptxmma.generator.emit import Output, c_text, formula_text
+from ptxmma.generator.emit import Output, c_text, formula_text, tensor_functions
 from ptxmma.generator.emit.c_headers import descriptor_structs, mask_functions, tensor_headers, variant_lists
 from ptxmma.generator.emit.c_headers.declarations import Function
 from ptxmma.generator.emit.c_headers.family_layouts import Family
@@ -64,10 +64,10 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     if spec.shared_memory is not None:
         headers.append("shared_memory.h")
         yield file("shared_memory.h", "shared_memory.h", "spec/shared_memory.yaml", **_shared_memory(spec, spec.shared_memory))
-    if spec.tensor_memory is not None:
-        headers.append("tensor_memory.h")
-        groups = tensor_headers.groups(spec.tensor_memory)
-        yield file("tensor_memory.h", "tensor_memory.h", "spec/tensor_memory.yaml", memory=spec.tensor_memory, functions=groups)
+    for memory in spec.tensor_memories:
+        headers.append(f"{tensor_functions.module(memory)}.h")
+        values = {"memory": memory, "title": tensor_functions.title(memory), "functions": tensor_headers.groups(memory)}
+        yield file(headers[-1], "tensor_memory.h", "spec/tensor_memory.yaml", **values)
     if spec.descriptors:
         headers.append("descriptors.h")
         names = {"kinds": descriptor_structs.kinds(spec.descriptors), "enumerator": enumerator}

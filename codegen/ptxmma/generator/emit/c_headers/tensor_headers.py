@@ -22,12 +22,12 @@ class Group(NamedTuple):
 
 def groups(memory: TensorMemory) -> list[Group]:
     """The functions of the header."""
-    return [_group(function) for function in tensor_functions.functions(memory)]
+    return [_group(memory, function) for function in tensor_functions.functions(memory)]
 
 
-def _group(function: TensorFunction) -> Group:
+def _group(memory: TensorMemory, function: TensorFunction) -> Group:
     """``ptxmma_tensor_layout_b_lane`` and so on: a function with several results is several, and the way back has their names."""
-    stem = f"ptxmma_tensor_{function.name.removesuffix('_inverse')}"
+    stem = f"ptxmma_{memory.name}_{function.name.removesuffix('_inverse')}"
     several = len(function.results) > 1
     made = [
         Function(function.title, f"{stem}_{name}" if several else stem, function.parameters, to_c(text))

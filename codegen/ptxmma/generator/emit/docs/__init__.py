@@ -11,7 +11,7 @@ from typing import Any
 
 from ptxmma.catalog import evidence, witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit import Output
+from ptxmma.generator.emit import Output, tensor_functions
 from ptxmma.generator.emit.docs import (
     database_page,
     descriptor_pages,
@@ -106,12 +106,9 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: S
     if spec.shared_memory is not None:
         yield "descriptors", "descriptors", memory_pages.descriptors(spec, spec.shared_memory, gallery, proof)
         yield "swizzles", "swizzles", memory_pages.swizzles(spec, spec.shared_memory, gallery)
-    if spec.tensor_memory is not None:
-        yield (
-            "tensor_memory",
-            "tensor_memory",
-            tensor_page.page(spec.tensor_memory, placed, gallery, summary, sources.get(witnesses.TENSOR_MEMORY)),
-        )
+    for memory in spec.tensor_memories:
+        witness = sources.get(witnesses.TENSOR_MEMORY)
+        yield tensor_functions.module(memory), "tensor_memory", tensor_page.page(memory, placed, gallery, summary, witness)
     if any(each.describes == "instruction" for each in spec.descriptors):
         yield (
             "instruction_descriptors",

@@ -32,10 +32,11 @@ def page(memory: TensorMemory, uses: Sequence[TensorUse], gallery: Gallery, summ
     bits = sorted(memory.address.items(), key=lambda part: -part[1])
     return {
         "memory": memory,
+        "module": tensor_functions.module(memory),
         "columns": struct_tables.table(memory.columns, titles={"targets": "Targets, and those that include one", "columns": "Columns"}),
         "address": " + ".join(rf"\mathrm{{{name}}} \cdot 2^{{{bit}}}" if bit else rf"\mathrm{{{name}}}" for name, bit in bits),
         "layouts": [
-            _layout(layout, [use for use in shown if use.places.layout is layout], gallery)
+            _layout(memory, layout, [use for use in shown if use.places.layout is layout], gallery)
             | {"witnesses": agreement.sentence([summary.of_layout(layout.name)])}
             for layout in memory.layouts
         ],
@@ -50,7 +51,7 @@ def page(memory: TensorMemory, uses: Sequence[TensorUse], gallery: Gallery, summ
     }
 
 
-def _layout(layout: TensorLayout, uses: Sequence[TensorUse], gallery: Gallery) -> dict[str, Any]:
+def _layout(memory: TensorMemory, layout: TensorLayout, uses: Sequence[TensorUse], gallery: Gallery) -> dict[str, Any]:
     there, back = tensor_functions.of_layout(layout)
     axes = [axis for axis in layout.axes if axis not in layout.apart]
     return {
@@ -71,7 +72,7 @@ def _layout(layout: TensorLayout, uses: Sequence[TensorUse], gallery: Gallery) -
         ),
         "align": ", ".join(map(str, layout.align)) if len(layout.align) > 1 else "",
         "python": rest.codes(f"{each.name}({', '.join(each.parameters)})" for each in (there, back)),
-        "c": rest.codes(f"ptxmma_tensor_{layout.name}_{name}" for name in (*there.results, *back.results)),
+        "c": rest.codes(f"ptxmma_{memory.name}_{layout.name}_{name}" for name in (*there.results, *back.results)),
         "pictures": [{"name": _picture(use, gallery), "explorer": f"../{use.explorer}"} for use in uses],
         "source": rest.source(layout.source),
     }

@@ -47,7 +47,7 @@ def uses(catalog: Catalog) -> list[TensorUse]:
     """The uses of every layout, in the order of the spec: one for each instruction and, of scale factors, each number of them in a row."""
     spec = catalog.database.spec
     made: dict[tuple[str, str, int], TensorUse] = {}
-    layouts = spec.tensor_memory.layouts if spec.tensor_memory is not None else ()
+    layouts = spec.tensor_layouts
     kinds, order = {layout.operand for layout in layouts}, [layout.name for layout in layouts]
     for entry in spec.instructions:
         if kinds & {kind.kind for kind in entry.operand_kinds.values()}:

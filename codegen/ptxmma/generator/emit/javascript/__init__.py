@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit import Output
+from ptxmma.generator.emit import Output, tensor_functions
 from ptxmma.generator.emit.javascript import compact_database, generated_modules
 from ptxmma.generator.emit.javascript.bundle import bundled
 from ptxmma.generator.emit.templating import banner, render, source
@@ -32,8 +32,9 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     for name, text in {**made, **modules, "index.d.ts": _template("index.d.ts")}.items():
         yield Output(f"{_FOLDER}/{name}", head + text)
     version = catalog.database.spec.version
+    memories = [tensor_functions.module(memory) for memory in catalog.database.spec.tensor_memories]
     about = banner("", catalog, ["spec/"]).split("\n")[0].strip()
-    yield Output(f"{_FOLDER}/package.json", render(f"{_TEMPLATES}/package.json.jinja", about=about, version=version))
+    yield Output(f"{_FOLDER}/package.json", render(f"{_TEMPLATES}/package.json.jinja", about=about, version=version, memories=memories))
     yield Output(f"{_FOLDER}/README.md", render(f"{_TEMPLATES}/README.md.jinja", about=about))
     yield Output(f"{_FOLDER}/explorer.html", _page(catalog, modules | {"database.js": on_one_line}))
 
@@ -43,7 +44,9 @@ def _generated(catalog: Catalog) -> dict[str, str]:
     files: dict[str, str] = {}
     files["layouts.js"], files["layouts.d.ts"] = generated_modules.layouts(catalog)
     files["shared_memory.js"], files["shared_memory.d.ts"] = generated_modules.shared_memory(catalog.database.spec.shared_memory)
-    files["tensor_memory.js"], files["tensor_memory.d.ts"] = generated_modules.tensor_memory(catalog.database.spec.tensor_memory)
+    for memory in catalog.database.spec.tensor_memories:
+        name = tensor_functions.module(memory)
+        files[f"{name}.js"], files[f"{name}.d.ts"] = generated_modules.tensor_memory(memory)
     return files
 
 

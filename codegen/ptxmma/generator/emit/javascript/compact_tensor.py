@@ -14,24 +14,28 @@ _PACKED = "bits"
 
 def tables(spec: Spec) -> dict[str, Any]:
     """Tensor memory, the rules of products, and the containers of narrow elements; nothing where the spec has no tensor memory."""
-    if spec.tensor_memory is None:
+    if not spec.tensor_memories:
         return {}
     containers = [
         {"elements": each.elements, "bits": each.bits} | without_empty(when=condition(each.when)) for each in spec.types.containers
     ]
     rules = {} if spec.tensor_products is None else {"products": _products(spec.tensor_products)}
-    return {"tensor": _memory(spec.tensor_memory), "containers": containers, **rules}
+    return {"tensor": [_memory(memory) for memory in spec.tensor_memories], "containers": containers, **rules}
 
 
 def _memory(memory: TensorMemory) -> dict[str, Any]:
-    return {
-        "lanes": memory.lanes,
-        "cell": memory.cell,
-        "columns": max(row.columns for row in memory.columns),
-        "partition": memory.partition,
-        "address": memory.address,
-        "layouts": table([_layout(layout) for layout in memory.layouts]),
-    }
+    return (
+        {"name": memory.name, "title": memory.title}
+        | without_empty(of=condition(memory.of))
+        | {
+            "lanes": memory.lanes,
+            "cell": memory.cell,
+            "columns": memory.most_columns,
+            "partition": memory.partition,
+            "address": memory.address,
+            "layouts": table([_layout(layout) for layout in memory.layouts]),
+        }
+    )
 
 
 def _layout(layout: TensorLayout) -> dict[str, Any]:

@@ -37,18 +37,16 @@ def shared_memory(memory: SharedMemory | None) -> tuple[str, str]:
     return module, declared + render("javascript/shared_memory.d.ts.jinja")
 
 
-def tensor_memory(memory: TensorMemory | None) -> tuple[str, str]:
+def tensor_memory(memory: TensorMemory) -> tuple[str, str]:
     """``tensor_memory.js`` and ``tensor_memory.d.ts``: addresses, and where operands lie."""
-    functions = tensor_functions.functions(memory) if memory is not None else ()
     made = [
         IndexFunction(
             each.name, each.parameters, each.optional, each.title, each.notes, each.source, (),
             {name: to_javascript(text) for name, text in each.results.items()},
         )
-        for each in functions
+        for each in tensor_functions.functions(memory)
     ]  # fmt: skip
-    title = "Tensor memory: addresses, and where the operands of tcgen05.mma lie in it."
-    return _REMAINDER + _module(made), _declarations(title, made)
+    return _REMAINDER + _module(made), _declarations(tensor_functions.title(memory), made)
 
 
 def _shared_memory(memory: SharedMemory) -> Iterable[IndexFunction]:

@@ -2,7 +2,6 @@
 
 import { arrangements } from "./arrangements.js";
 import { instructionGroups, instructionOf } from "./instructions.js";
-import { tensorFacts } from "./tensor_places.js";
 
 /** @typedef {import("./index.d.ts").Arrangement} Arrangement */
 /** @typedef {import("./index.d.ts").Instruction} Instruction */
@@ -21,7 +20,7 @@ export function loadsOf(places) {
   const groups = instructionGroups().filter((group) => group.entry.operation === OPERATION_OF_LOADS);
   return groups.flatMap((group) => group.numbers.map((number) => instructionOf(group, number))).filter((load) => {
     const table = fragmentOf(load);
-    return table && table.cols <= places.columns && (table.operand.bits >= (tensorFacts?.cell ?? 0) || (!places.layout.at.bit && table.operand.bits >= places.width));
+    return table && table.cols <= places.columns && (table.operand.bits >= places.memory.cell || (!places.layout.at.bit && table.operand.bits >= places.width));
   });
 }
 
@@ -38,14 +37,15 @@ export function fragmentOf(load) {
 /**
  * The register that takes what lies at a place.
  * @param {Arrangement} table
+ * @param {TensorPlaces} places
  * @param {TensorPlace} place from the operand's address on
  * @param {{lane: number, column: number}} base that address
  * @returns {RegisterPlace}
  */
-export function registerOf(table, place, base) {
-  const { partition = 1, address = {} } = tensorFacts ?? {};
+export function registerOf(table, places, place, base) {
+  const { partition, address } = places.memory;
   const [lane, column] = [base.lane + place.lane, base.column + place.column];
   const [row, col] = [lane % table.rows, place.column % table.cols];
   const thread = table.locate(row, col);
-  return { cta: place.cta, warp: Math.floor(lane / partition), lane: thread.lane, register: thread.register, bit: thread.low + place.bit, address: (lane - row) * 2 ** (address.lane ?? 0) + column - col };
+  return { cta: place.cta, warp: Math.floor(lane / partition), lane: thread.lane, register: thread.register, bit: thread.low + place.bit, address: (lane - row) * 2 ** address.lane + (column - col) * 2 ** address.column };
 }

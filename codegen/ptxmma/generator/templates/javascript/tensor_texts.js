@@ -66,7 +66,7 @@ export function tensorCsv(places, selected, base, load) {
   for (const axis of [...places.coordinates, ...places.apart]) points = points.flatMap((point) => Array.from({ length: places.sizes[axis] }, (_, value) => ({ ...point, [axis]: value })));
   const rows = points.map((point) => {
     const place = places.locate({ ...point, ...selected });
-    const { warp, lane, register, bit, address } = load ? registerOf(load, place, base) : { warp: 0, lane: 0, register: 0, bit: 0, address: 0 };
+    const { warp, lane, register, bit, address } = load ? registerOf(load, places, place, base) : { warp: 0, lane: 0, register: 0, bit: 0, address: 0 };
     return [...Object.values(point), place.cta, base.lane + place.lane, base.column + place.column, place.bit, ...(load ? [warp, lane, register, bit, address] : [])].join(",");
   });
   const head = [...Object.keys(points[0]), "cta", "lane", "column", "bit", ...(load ? ["warp", "thread", "register", "register_bit", "taddr"] : [])];

@@ -3,7 +3,7 @@
 import { database } from "../database.js";
 import { instructionMeant } from "../spellings.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
-import { tensorFacts, tensorOperands } from "../tensor_places.js";
+import { tensorMemories, tensorOperands } from "../tensor_places.js";
 import { descriptorFormats, memoryFacts } from "../descriptors.js";
 import { CopyView } from "./copy_view.js";
 import { DescriptorReader } from "./descriptor_reader.js";
@@ -34,7 +34,7 @@ const search = new SearchBox((set) => {
 });
 const matrices = new MatricesView(store);
 const memory = memoryFacts && new MemoryView(store);
-const tensor = tensorFacts && new TensorView(store);
+const tensor = tensorMemories.length > 0 && new TensorView(store);
 /** @type {[string, string, {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void}][]} */
 const views = [
   ["matrices", "Matrices", matrices],

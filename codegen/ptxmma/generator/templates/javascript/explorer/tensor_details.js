@@ -5,7 +5,6 @@ import { h, worded } from "./dom.js";
 import { fact } from "./inspector.js";
 import { titleOf } from "./scene.js";
 
-/** @typedef {import("../index.d.ts").TensorFacts} TensorFacts */
 /** @typedef {import("./tensor_view.js").TensorCell} TensorCell */
 /** @typedef {import("./tensor_view.js").TensorScene} TensorScene */
 
@@ -32,15 +31,15 @@ export function cellSentence(scene, cell) {
  * All that is known of a cell.
  * @param {TensorScene} scene
  * @param {TensorCell} cell
- * @param {TensorFacts} facts
  * @returns {HTMLElement}
  */
-export function cellDetails(scene, cell, facts) {
+export function cellDetails(scene, cell) {
   const { places, base, load } = scene;
+  const { memory } = places;
   const { place, point, register } = cell;
   const [lane, column] = [base.lane + place.lane, base.column + place.column];
-  const address = lane * 2 ** facts.address.lane + column * 2 ** facts.address.column;
-  const warp = Math.floor(lane / facts.partition);
+  const address = lane * 2 ** memory.address.lane + column * 2 ** memory.address.column;
+  const warp = Math.floor(lane / memory.partition);
   const lines = [
     places.ctas > 1 && fact("CTA", `${place.cta} of the pair`),
     fact("Lane", `${lane}`, ` · reached by warp ${warp} of a warpgroup`),
@@ -62,11 +61,11 @@ export function cellDetails(scene, cell, facts) {
 /**
  * What is known of the operand.
  * @param {TensorScene} scene
- * @param {TensorFacts} facts
  * @returns {HTMLElement}
  */
-export function operandDetails(scene, facts) {
+export function operandDetails(scene) {
   const { places, base } = scene;
+  const { memory } = places;
   const [first, last] = [base.column, base.column + places.columns - 1];
   const size = places.coordinates.map((axis) => `${places.sizes[axis]} ${axis}s`).join(" × ");
   return h(
@@ -74,8 +73,8 @@ export function operandDetails(scene, facts) {
     { class: "idle" },
     h("h2", {}, `${titleOf(places.name)} in tensor memory`),
     h("p", {}, `${places.layout.title[0].toUpperCase()}${places.layout.title.slice(1)}.`),
-    h("dl", {}, fact("Holds", `${size}${places.type ? ` of ${places.type}` : ""}`), fact("Columns", `${first === last ? first : `${first}–${last}`}`), fact("Address", h("code", {}, hexOf(base.lane * 2 ** facts.address.lane + base.column)))),
-    h("p", { class: "hints" }, `Point at a cell, or tap it. A cell is one column of one lane and has ${facts.cell} bits; "3,1" is ${places.coordinates[0]} 3, ${places.coordinates[1]} 1. Choose a load to see which register of which thread takes each element.`),
+    h("dl", {}, fact("Holds", `${size}${places.type ? ` of ${places.type}` : ""}`), fact("Columns", `${first === last ? first : `${first}–${last}`}`), fact("Address", h("code", {}, hexOf(base.lane * 2 ** memory.address.lane + base.column * 2 ** memory.address.column)))),
+    h("p", { class: "hints" }, `Point at a cell, or tap it. A cell is one column of one lane and has ${memory.cell} bits; "3,1" is ${places.coordinates[0]} 3, ${places.coordinates[1]} 1. Choose a load to see which register of which thread takes each element.`),
     formulaPart(scene, {}),
   );
 }

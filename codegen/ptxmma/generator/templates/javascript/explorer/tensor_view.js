@@ -4,7 +4,7 @@ import { arrangements } from "../arrangements.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { instructionMeant } from "../spellings.js";
 import { fragmentOf, loadsOf, registerOf } from "../tensor_loads.js";
-import { tensorFacts, tensorOperands } from "../tensor_places.js";
+import { tensorOperands } from "../tensor_places.js";
 import { tensorProduct } from "../tensor_products.js";
 import { cTensorFunctions, pythonTensorFunctions, tensorCsv } from "../tensor_texts.js";
 import { Board } from "./board.js";
@@ -18,7 +18,6 @@ import { zoomButtons } from "./zoom.js";
 /** @typedef {import("../index.d.ts").Arrangement} Arrangement */
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("../index.d.ts").RegisterPlace} RegisterPlace */
-/** @typedef {import("../index.d.ts").TensorFacts} TensorFacts */
 /** @typedef {import("../index.d.ts").TensorPlace} TensorPlace */
 /** @typedef {import("../index.d.ts").TensorProduct} TensorProduct */
 /** @typedef {import("../tensor_places.js").TensorPlaces} TensorPlaces */
@@ -50,7 +49,6 @@ export class TensorView {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    this.facts = /** @type {TensorFacts} */ (tensorFacts);
     /** @type {TensorScene | null} */
     this.scene = null;
     /** @type {TensorCell | null} */
@@ -111,7 +109,7 @@ export class TensorView {
     const chosen = chosenOf(state.choose);
     const selected = Object.fromEntries(Object.entries(places.selections).map(([name, values]) => [name, values.includes(chosen[name]) ? chosen[name] : values[0]]));
     const [column = 0, lane = 0] = state.base.split(",").map((text) => Number(text) || 0);
-    const base = { column: Math.min(Math.max(column, 0), this.facts.columns - places.columns), lane: (places.layout.align ?? [0]).includes(lane) ? lane : 0 };
+    const base = { column: Math.min(Math.max(column, 0), places.memory.columns - places.columns), lane: (places.layout.align ?? [0]).includes(lane) ? lane : 0 };
     const load = state.load ? loadsOf(places).find((each) => each === instructionMeant(state.load)) : undefined;
     return { places, selected, base, load, fragment: load && fragmentOf(load) };
   }
@@ -136,7 +134,7 @@ export class TensorView {
     const colours = /** @type {[string, string][]} */ (fragment ? [["lane", "Thread"], ["register", "Register"], ["warp", "Warp"]] : [["lane", worded(places.coordinates[0])], ["register", worded(places.coordinates[1])], ["warp", "Warp"]]);
     const lanes = places.layout.align ?? [];
     return [
-      numberField("Base column", base.column, (value) => moved({ column: value ?? 0 }), { min: 0, max: this.facts.columns - places.columns, class: "short" }),
+      numberField("Base column", base.column, (value) => moved({ column: value ?? 0 }), { min: 0, max: places.memory.columns - places.columns, class: "short" }),
       lanes.length > 1 && choice("Base lane", lanes.map(String), String(base.lane), (lane) => moved({ lane: Number(lane) })),
       ...Object.entries(places.selections).filter(([, values]) => values.length > 1).map(([name, values]) => choice(worded(name), values.map(String), String(selected[name]), (value) => this.store.set({ choose: chosenText({ ...selected, [name]: Number(value) }) }))),
       choice("Loaded by", [{ value: "", text: "no load" }, ...loads], load?.canonical ?? "", (value) => this.store.set({ load: value })),
@@ -154,8 +152,8 @@ export class TensorView {
    */
   #tables(scene, colour) {
     const { places, base } = scene;
-    const { lanes, partition } = this.facts;
-    const each = Math.max(1, this.facts.cell / places.unit);
+    const { lanes, partition, cell } = places.memory;
+    const each = Math.max(1, cell / places.unit);
     const warps = Array.from({ length: lanes / partition }, (_, warp) => warp);
     return Array.from({ length: places.ctas }, (_, cta) => cta).flatMap((cta) =>
       warps.map((warp) => {
@@ -195,7 +193,7 @@ export class TensorView {
    */
   #cell({ places, selected, base, fragment }, place) {
     const point = places.at(place, selected);
-    return point && { place, point, register: fragment ? registerOf(fragment, place, base) : null };
+    return point && { place, point, register: fragment ? registerOf(fragment, places, place, base) : null };
   }
 
   /**
@@ -214,8 +212,8 @@ export class TensorView {
    * @returns {TensorPlace}
    */
   #placeAt({ places, base }, table, row, col) {
-    const each = Math.max(1, this.facts.cell / places.unit);
-    return { cta: table.across, lane: table.down * this.facts.partition + row - base.lane, column: Math.floor(col / each), bit: (col % each) * places.unit };
+    const each = Math.max(1, places.memory.cell / places.unit);
+    return { cta: table.across, lane: table.down * places.memory.partition + row - base.lane, column: Math.floor(col / each), bit: (col % each) * places.unit };
   }
 
   /** @param {TensorCell | null} cell */
@@ -232,11 +230,12 @@ export class TensorView {
     const kept = picked && this.#cell(scene, picked);
     const focus = this.hover ?? kept;
     this.board.light(focus && ((table, row, col) => this.#light(scene, focus, this.#placeAt(scene, table, row, col))));
-    fill(this.details, focus ? cellDetails(scene, focus, this.facts) : operandDetails(scene, this.facts));
+    fill(this.details, focus ? cellDetails(scene, focus) : operandDetails(scene));
     this.live.textContent = kept && !this.hover ? cellSentence(scene, kept) : "";
-    const each = Math.max(1, this.facts.cell / scene.places.unit);
-    const drawn = picked && this.board.tables.find((table) => table.id === `${picked.cta}/${Math.floor((picked.lane + scene.base.lane) / this.facts.partition)}`);
-    if (drawn && picked) this.board.cursor = { table: drawn, row: (picked.lane + scene.base.lane) % this.facts.partition, col: picked.column * each + (each > 1 ? picked.bit / scene.places.unit : 0) };
+    const { partition, cell } = scene.places.memory;
+    const each = Math.max(1, cell / scene.places.unit);
+    const drawn = picked && this.board.tables.find((table) => table.id === `${picked.cta}/${Math.floor((picked.lane + scene.base.lane) / partition)}`);
+    if (drawn && picked) this.board.cursor = { table: drawn, row: (picked.lane + scene.base.lane) % partition, col: picked.column * each + (each > 1 ? picked.bit / scene.places.unit : 0) };
   }
 
   /**
