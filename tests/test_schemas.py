@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from ptxmma import paths
 from ptxmma.cli import main
+from ptxmma.generator import optional_operands
 from ptxmma.generator.build import build
 from ptxmma.generator.documents import KINDS
 from ptxmma.generator.load import load
@@ -41,6 +42,24 @@ def test_a_short_form_says_what_its_long_form_says(tmp_path: Path, name: str) ->
     path.write_text(text.replace(short, long, 1), encoding="utf-8")
     after, _ = build(load(toy))
     assert after == before
+
+
+@pytest.mark.parametrize(
+    ("written", "lists"),
+    [
+        (["a, b"], ["a, b"]),
+        (["a{, b}"], ["a", "a, b"]),
+        (["a{, b}, c{, d}"], ["a, c", "a, b, c", "a, c, d", "a, b, c, d"]),
+        (["[a], x{, y}", "b, x{, y}"], ["[a], x", "b, x", "[a], x, y", "b, x, y"]),
+        (["a{, b}", "c"], ["a", "c", "a, b"]),
+        (["a, {b, c}{, d}"], ["a, {b, c}", "a, {b, c}, d"]),
+        (["a, b, c", "a, d"], ["a, b, c", "a, d"]),
+        (["a", "a, b, c"], ["a", "a, b, c"]),  # not every list between them is there
+    ],
+)
+def test_optional_operands_stand_for_every_list(written: list[str], lists: list[str]) -> None:
+    assert optional_operands.written_out(written) == lists
+    assert optional_operands.folded(lists) == written
 
 
 def test_there_is_a_schema_for_each_kind_of_document() -> None:

@@ -6,7 +6,7 @@
 * a case without a condition may be its formula;
 * the sizes of a qualifier may be a pattern, and one number is the size of the qualifier's own name;
 * a form holds its qualifiers beside its other keys, and ``optional`` means "absent, or the qualifier's own name";
-* an instruction with one operand list has it without a name;
+* an instruction with one operand list has it without a name, and ``{, x}`` in a list is an operand that may be left out;
 * a sighting may have a list of targets, for one on each of them.
 """
 
@@ -19,6 +19,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from ptxmma.generator import optional_operands
 from ptxmma.model import Case, Cases, Condition, Extents, Form, InstructionSet, Range, Sighting
 from ptxmma.model.conditions import Values
 from ptxmma.model.fields import Formula, Identifier
@@ -121,7 +122,8 @@ def _form(value: Any) -> Any:
 _OPERANDS: Schema = {
     "type": "string",
     "description": "an operand list as the manual prints it",
-    "pattern": r"^[A-Za-z\[][A-Za-z0-9, {}\[\]-]*$",
+    "pattern": r"^[A-Za-z\[]([A-Za-z0-9, \[\]-]|\{[A-Za-z0-9, \[\]-]+\})*$",
+    "patternErrorMessage": 'operands with ", " between them: [p] an address, {x, y} a list in braces, {, z} one that may be left out',
 }
 _OPERAND_LISTS: Schema = {
     "description": "an operand list, or several for one spelling",
@@ -138,7 +140,7 @@ def _instruction_schema(long: Schema) -> Schema:
 def _instruction(value: Any) -> Any:
     operands = value.get("operands", {})
     lists = operands if isinstance(operands, dict) else {"": operands}
-    return value | {"operands": {name: _listed(texts) for name, texts in lists.items()}}
+    return value | {"operands": {name: optional_operands.written_out(_listed(texts)) for name, texts in lists.items()}}
 
 
 def _sighting_schema(long: Schema) -> Schema:

@@ -28,6 +28,8 @@ def problems(context: RuleContext, entry: InstructionSet, place: Place) -> Itera
         if key not in taken:
             message = f"no form takes the operand list {key!r}: say operands: {key} in a form, or leave the list out"
             yield Problem(context.at(*here), message)
+        for text in sorted({text for text in texts if texts.count(text) > 1}):
+            yield Problem(context.at(*here), f"the operand list {text!r} is there twice; leave one out")
         for text in texts:
             yield from context.known("operand", operand_names(text), entry.operand_kinds, *here)
             yield from _sequence(context, entry, text, here)

@@ -10,6 +10,7 @@ from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.variants import Variant, placeholders, qualifier_values, syntax_parts
 from ptxmma.generator.emit.docs import rest
 from ptxmma.generator.emit.docs.boxes import boxes
+from ptxmma.generator.optional_operands import folded
 from ptxmma.model import (
     Form,
     InstructionSet,
@@ -52,8 +53,8 @@ def hinted(entry: InstructionSet) -> str:
 
 
 def operand_lists(entry: InstructionSet, names: Collection[str]) -> list[str]:
-    """The lists of operands of these names; where there are several names, each is above its lists."""
-    lists = {name: [f"    {text};" for text in texts] for name, texts in entry.operands.items() if name in names}
+    """The lists of operands of these names as the manual writes them; where there are several names, each is above its lists."""
+    lists = {name: [f"    {text};" for text in folded(texts)] for name, texts in entry.operands.items() if name in names}
     return [line for name, lines in lists.items() for line in ([f"  // {name}"] if len(lists) > 1 else []) + lines]
 
 
