@@ -19,22 +19,24 @@ from ptxmma.release import __version__
 
 if TYPE_CHECKING:
     from ptxmma.catalog import interop
+    from ptxmma.catalog.conversion import Conversion, convert
     from ptxmma.matrices import descriptors, scaling, shared_memory, sparse
     from ptxmma.matrices.emulator import Emulated, Moved, TensorEmulated, emulate
     from ptxmma.matrices.packed_bytes import pack_bytes, unpack_bytes
     from ptxmma.matrices.whole_product import Product, matmul
 
 __all__ = [
-    "Emulated", "IllegalProductError", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product", "Scales",
-    "TensorEmulated", "TensorOperand", "UnknownInstruction", "descriptors", "emulate", "instruction", "instructions", "interop",
+    "Conversion", "Emulated", "IllegalProductError", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product", "Scales",
+    "TensorEmulated", "TensorOperand", "UnknownInstruction", "convert", "descriptors", "emulate", "instruction", "instructions", "interop",
     "matmul", "pack_bytes", "scaling", "shared_memory", "sparse", "unpack_bytes", "__version__",
 ]  # fmt: skip
 
-#: What needs NumPy is imported when it is first asked for: each name with the module that has it, or that it is.
+#: What not every program needs is imported when it is first asked for: each name with the module that has it, or that it is.
 _ON_DEMAND = {
     "Emulated": "matrices.emulator", "TensorEmulated": "matrices.emulator", "Moved": "matrices.emulator", "emulate": "matrices.emulator",
     "descriptors": "matrices.descriptors", "interop": "catalog.interop",
     "pack_bytes": "matrices.packed_bytes", "unpack_bytes": "matrices.packed_bytes",
+    "Conversion": "catalog.conversion", "convert": "catalog.conversion",
     "Product": "matrices.whole_product", "matmul": "matrices.whole_product", "scaling": "matrices.scaling",
     "shared_memory": "matrices.shared_memory", "sparse": "matrices.sparse",
 }  # fmt: skip

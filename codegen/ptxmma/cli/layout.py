@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmma.cli import tensor_layout, tensor_registers
+from ptxmma.cli import moved_fragment, tensor_layout, tensor_registers
 from ptxmma.cli.matrices import elsewhere
 from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
 from ptxmma.cli.options import catalog_of, completed, find, instruction_argument, spellings, table_options
@@ -16,6 +16,8 @@ from ptxmma.cli.whole_operand import View, picture, show_records, show_table
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction
+    from ptxmma.catalog.operands import Operand
+    from ptxmma.catalog.operands.tensor_fragment import TensorFragment
     from ptxmma.matrices.arrangements import Arrangement
 
 
@@ -27,6 +29,12 @@ def _operands(context: click.Context) -> list[str]:
     known = catalog_of(context.params.get("database"))
     meant = [instruction for instruction in map(known.meaning, typed) if instruction]
     return [name for instruction in meant for name in (*names(instruction), *tensor_layout.operands(instruction))]
+
+
+def _target_operands(context: click.Context) -> list[str]:
+    """The operands of the instruction of ``--as``."""
+    meant = catalog_of(context.params.get("database")).meaning(context.params.get("converted") or "")
+    return list(moved_fragment.fragments(meant)) if meant else []
 
 
 #: Options whose legal values depend on the operand.
@@ -69,6 +77,19 @@ _AXES = {
     shell_complete=spellings,
     help="The registers of a tcgen05.ld or st that moves an operand in tensor memory.",
 )
+@click.option(
+    "--as",
+    "converted",
+    metavar="INSTRUCTION",
+    shell_complete=spellings,
+    help="What brings the registers of --operand to an operand of this instruction; with --transpose, transposed.",
+)
+@click.option(
+    "--as-operand",
+    metavar="NAME",
+    shell_complete=completed(_target_operands),
+    help="The operand of --as; the first matrix that it reads by default.",
+)
 @table_options("svg")
 def command(
     spelling: str,
@@ -85,6 +106,8 @@ def command(
     bits: bool,
     whole: bool,
     through: str | None,
+    converted: str | None,
+    as_operand: str | None,
 ) -> None:
     """Show which thread holds which element of an operand, and where.
 
@@ -100,16 +123,36 @@ def command(
     --row and --col say which register of which thread a load or store moves it to or from; --lane, --register, --warp and --address what a
     register holds; without any of them, Triton's bases.
 
+    With --as, says how the registers of the operand become an operand of another instruction: an accumulator A of the next product, or what
+    stmatrix or tcgen05.st stores.
+
     \b
     Examples:
       ptxmma layout tcgen05.mma.cta_group::1.kind::f16 --m 128 --n 256 --dtype f16 --operand d-tmem --row 37 --col 200
       ptxmma layout mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --operand a --row 9 --col 3
+      ptxmma layout mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 --operand d --as mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.matrices.arrangements import arrangement, names, short_name
 
     instruction = resolved(find(spelling, database))
     tensor = tensor_layout.operands(instruction)
     meant = tensor_layout.named(instruction, operand) if operand is not None else None
+    if as_operand is not None and converted is None:
+        raise click.UsageError("--as-operand names an operand of --as INSTRUCTION, which is missing")
+    if converted is not None:
+        chosen_places = {
+            "--lane": lane,
+            "--register": register,
+            "--element": element,
+            "--bit": bit,
+            **{f"--{name}": "" for name in numbers},
+        }
+        flags = {"--by-lane": by_lane, "--bits": bits, "--all": whole}
+        if wrong := [name for name, value in chosen_places.items() if value is not None] + [name for name, given in flags.items() if given]:
+            raise click.UsageError(f"--as is about a whole operand: leave out {', '.join(wrong)}")
+        source = _moved(instruction, operand, through, database)
+        moved_fragment.show(source, find(converted, database), as_operand, form, transpose=transpose)
+        return
     if through is not None and meant is None:
         raise click.UsageError(f"--through is for an --operand in tensor memory: {', '.join(tensor) or 'this instruction has none'}")
     if meant is not None:
@@ -156,6 +199,23 @@ def command(
         show_records(table, view)
     else:
         show_table(table, view, form)
+
+
+def _moved(instruction: Instruction, operand: str | None, through: str | None, database: str | None) -> Operand | TensorFragment:
+    """The registers that ``--as`` starts from."""
+    meant = tensor_layout.named(instruction, operand or "")
+    if meant is not None:
+        if through is None:
+            raise click.UsageError(f"{meant.name} lies in tensor memory: --as needs --through, the load of its registers")
+        tensor_layout.layout_of(instruction, meant)
+        try:
+            return meant.through(find(through, database))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+    known = moved_fragment.fragments(instruction)
+    if through is not None or operand is None or operand.lower() not in known:
+        raise click.UsageError(f"--as needs --operand with elements in registers: {', '.join(known) or 'this instruction has none'}")
+    return known[operand.lower()]
 
 
 def _checked(instruction: Instruction, table: Arrangement, numbers: Given) -> dict[str, int]:

@@ -1,0 +1,355 @@
+"""Fragments as other operands take them: every answer is executed on a register file and compared with the layouts of both operands."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import ptxmma
+from ptxmma.catalog.conversion import Arrange, Conversion, Shuffle, Side
+from ptxmma.catalog.conversion_text import expression
+from ptxmma.catalog.operands.tensor_fragment import TensorFragment
+from ptxmma.cli import main
+from ptxmma.model import COPY
+
+Fragment = ptxmma.Operand | TensorFragment
+_WARP = 32
+
+
+def _operand(spelling: str, name: str, **product: Any) -> ptxmma.Operand:
+    return ptxmma.instruction(spelling, **product).operand(name)
+
+
+def _fragments() -> Iterator[ptxmma.Operand]:
+    """One operand of each layout that holds elements."""
+    seen = set()
+    for instruction in ptxmma.instructions():
+        for operand in (operand for form in instruction.forms for operand in form.operands):
+            layout = operand.layout
+            if layout is not None and layout.kind == "fragment" and (layout.name, operand.bits) not in seen:
+                seen.add((layout.name, operand.bits))
+                yield operand
+
+
+_ALL = list(_fragments())
+
+
+def _elements(
+    operand: ptxmma.Operand, side: Side, shared: frozenset[str], threads: int, *, transpose: bool = False
+) -> dict[tuple[int, int], dict[str, int]]:
+    """The element of each ``(thread, i)``; along the axes that both operands have, what the operand's own layout says of each tile."""
+    layout = operand.layout
+    assert layout is not None
+    own = 1 << side.elements
+    held = {}
+    places = itertools.product(range(layout.threads), range(own))
+    tile = [layout.to_axes.apply({"lane": thread, "i": i}) for thread, i in places]
+    sizes = {axis: 1 + max(element[axis] for element in tile) for axis in layout.axes}
+    for thread, i in itertools.product(range(threads), range(side.tiles * own)):
+        axes = layout.to_axes.apply({"lane": thread % layout.threads, "i": i % own})
+        place = held[thread, i] = side.coords(lane=thread % _WARP, warp=thread // _WARP, i=i)
+        for axis in shared & axes.keys():
+            called = {"row": "col", "col": "row"}.get(axis, axis) if transpose else axis
+            assert place.get(called, 0) % sizes[axis] == axes[axis]
+    copies = operand.sizes.get(COPY, 1)
+    assert len({tuple(element.items()) for element in held.values()}) * copies == len(held)
+    return held
+
+
+def _run(conversion: Conversion, held: dict[tuple[int, int], Any], threads: int) -> dict[tuple[int, int], Any]:
+    """The registers of the target, by ``(thread, i)``, after the steps."""
+    count = 1 << conversion.source.numbers
+    files = [[held[thread, i] for i in range(count)] for thread in range(threads)]  # the elements of each thread in their order
+    step: Any
+    pending: dict[int, dict[int, list[Any]]] = {}
+    word = conversion.word
+    for step in conversion.steps:
+        if isinstance(step, Arrange):
+            if pending:
+                files, pending = _landed(pending), {}
+            files = [[file[number] for register in step.registers for number in register] for file in files]
+            continue
+        assert isinstance(step, Shuffle)
+        for thread in range(threads):
+            base, lane = thread // _WARP * _WARP, thread % _WARP
+            sender = step.lanes[lane]
+            sent = step.sends[sender]
+            taken = pending.setdefault(thread, {})
+            assert step.takes[lane] not in taken
+            taken[step.takes[lane]] = files[base + sender][sent * word : (sent + 1) * word]
+        if step.mask is not None:
+            assert all(lane ^ step.mask == other for lane, other in enumerate(step.lanes))
+    if pending:
+        files = _landed(pending)
+    return {(thread, i): value for thread, file in enumerate(files) for i, value in enumerate(file)}
+
+
+def _landed(pending: dict[int, dict[int, list[Any]]]) -> list[list[Any]]:
+    return [[value for word in sorted(words) for value in words[word]] for _, words in sorted(pending.items())]
+
+
+def _verify(source: ptxmma.Operand, target: ptxmma.Operand, conversion: Conversion, *, transpose: bool = False) -> None:
+    """Every element of the target arrives, and the kind is what the places of both sides say."""
+    threads = _WARP << sum(place.name == "warp" for place in conversion.target.places)
+    shared = conversion.source.axes & conversion.target.axes - {COPY}
+    given = _elements(source, conversion.source, shared, threads, transpose=transpose)
+    wanted = _elements(target, conversion.target, shared, threads)
+    if conversion.k:
+        assert target.layout is not None
+        axis = target.layout.summed
+        wanted = {place: element | {axis: conversion.k[element[axis]]} for place, element in wanted.items()}
+    _arrives(conversion, given, wanted, threads)
+
+
+def _arrives(conversion: Conversion, given: dict[tuple[int, int], Any], wanted: dict[tuple[int, int], Any], threads: int) -> None:
+    kind, quads, lanes, same = conversion.kind, True, True, True
+    for (thread, i), element in wanted.items():
+        found = conversion.find(thread % _WARP, i, warp=thread // _WARP)
+        assert given[found["warp"] * _WARP + found["lane"], found["i"]] == element
+        own = found["warp"] == thread // _WARP
+        lanes &= own
+        quads &= own and found["lane"] // 4 == thread % _WARP // 4
+        same &= own and found["lane"] == thread % _WARP
+    assert {tuple(sorted(element.items())) for element in given.values()} == {tuple(sorted(element.items())) for element in wanted.values()}
+    assert kind in ({"same", "registers", "prmt"} if same else {"quad"} if quads else {"warp"} if lanes else {"memory"})
+    assert bool(conversion.why) is (not same)
+    if kind != "memory":
+        assert _run(conversion, given, threads) == wanted
+    if kind == "same":
+        (step,) = conversion.steps
+        assert isinstance(step, Arrange)
+        assert [number for register in step.registers for number in register] == list(range(len(wanted) // threads))
+    if kind == "prmt":  # whole registers would not do
+        inside = 1 << conversion.source.inside
+        (step,) = conversion.steps
+        assert isinstance(step, Arrange)
+        assert any(register != tuple(range(register[0], register[0] + inside)) for register in step.registers)
+
+
+def _checked(source: ptxmma.Operand, target: ptxmma.Operand, **options: bool) -> Conversion:
+    conversion = ptxmma.convert(source, target, **options)
+    for each in (conversion, conversion.permuted):
+        if each is not None:
+            _verify(source, target, each, **options)
+    return conversion
+
+
+def _mma(shape: str, types: str) -> dict[str, ptxmma.Operand]:
+    instruction = ptxmma.instruction(f"mma.sync.aligned.{shape}.row.col.{types}")
+    return {name: instruction.operand(name) for name in "dabc"}
+
+
+@pytest.mark.parametrize("types", ["f32.f16.f16.f32", "f32.bf16.bf16.f32", "f16.f16.f16.f16"])
+def test_an_accumulator_of_16_bit_products_is_an_a(types: str) -> None:
+    """As in FlashAttention-2: of two accumulators side by side, element i of the thread is element i of A."""
+    mma = _mma("m16n8k16", types)
+    conversion = _checked(mma["d"], mma["a"])
+    assert (conversion.kind, conversion.source.tiles, conversion.permuted) == ("same", 2, None)
+    assert conversion.source.origins == [{"col": 0, "row": 0}, {"col": 8, "row": 0}]
+
+
+def test_an_accumulator_of_fp8_products_needs_a_shuffle_or_another_order_of_k() -> None:
+    """As in FlashAttention-3: without a shuffle, each thread of a quad has columns 0 1 8 9 of its own, and K follows."""
+    mma = _mma("m16n8k32", "f32.e4m3.e4m3.f32")
+    conversion = _checked(mma["d"], mma["a"])
+    assert (conversion.kind, conversion.shuffles, conversion.source.tiles) == ("quad", 4, 4)
+    free = conversion.permuted
+    assert free is not None
+    assert (free.kind, free.shuffles) == ("registers", 0)
+    assert free.k[:16] == (0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15)
+    assert free.k[16:] == tuple(16 + k for k in free.k[:16])
+
+
+@pytest.mark.parametrize(
+    "instruction", ["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32"]
+)
+def test_an_accumulator_of_tf32_products(instruction: str) -> None:
+    conversion = _checked(_operand(instruction, "d"), _operand(instruction, "a"))
+    assert (conversion.kind, conversion.source.tiles) == ("quad", 1)
+    assert conversion.permuted is not None
+    assert (conversion.permuted.kind, conversion.permuted.k) == ("registers", (0, 2, 4, 6, 1, 3, 5, 7))
+
+
+@pytest.mark.parametrize("n", [8, 96, 256])
+def test_an_accumulator_of_wgmma_is_an_a_of_the_next(n: int) -> None:
+    instruction = f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16"
+    conversion = _checked(_operand(instruction, "d"), _operand(instruction, "a"))
+    assert (conversion.kind, conversion.source.tiles, conversion.target.tiles) == ("same", 2, 1)
+
+
+@pytest.mark.parametrize(
+    "source", ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"]
+)
+def test_accumulators_are_what_stmatrix_stores(source: str) -> None:
+    """Two accumulators of 16 x 8 are four matrices; each warp of a warpgroup stores its own."""
+    conversion = _checked(_operand(source, "d"), _operand("stmatrix.sync.aligned.m8n8.x4.shared.b16", "r"))
+    assert (conversion.kind, conversion.source.tiles) == ("same", 2)
+
+
+def test_a_transposition_is_a_shuffle_within_the_warp() -> None:
+    matrix = _operand("movmatrix.sync.aligned.m8n8.trans.b16", "d")
+    conversion = _checked(matrix, matrix, transpose=True)
+    assert (conversion.kind, conversion.shuffles, conversion.permuted) == ("warp", 2, None)
+    assert ptxmma.convert(matrix, matrix).kind == "same"
+    load = _operand("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "r")
+    store = _operand("stmatrix.sync.aligned.m8n8.x4.shared.b16", "r")
+    assert _checked(load, store, transpose=True).kind == "same"
+    assert _checked(load, store).kind == "warp"
+
+
+def test_other_rows_of_a_warpgroup_go_through_memory() -> None:
+    instruction = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+    conversion = _checked(_operand(instruction, "d"), _operand(instruction, "a"), transpose=True)
+    assert (conversion.kind, conversion.steps, conversion.shuffles) == ("memory", (), 0)
+    assert "bit 1 of the warp is row 32 in the target, col 32 in the source" in str(conversion)
+
+
+def test_pairs_of_the_whole_catalogue() -> None:
+    """A sample of all pairs of layouts: every element of each, through every step."""
+    draw = random.Random(7)
+    small = [operand for operand in _ALL if operand.elements <= 64]
+    kinds: set[str] = set()
+    while not {"same", "registers", "quad", "warp", "memory"} <= kinds or draw.random() < 0.99:
+        source, target = draw.choice(small), draw.choice(small)
+        conversion = ptxmma.convert(source, target)
+        if max(conversion.source.numbers, conversion.target.numbers) <= 6:
+            conversion = _checked(source, target, transpose=draw.random() < 0.2)
+            kinds |= {each.kind for each in (conversion, conversion.permuted) if each is not None}
+
+
+_TYPES: Any = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
+
+
+def _tensor(name: str, n: int, through: str) -> TensorFragment:
+    operand = _operand("tcgen05.mma.cta_group::1.kind::f16", name, m=128, n=n, **_TYPES)
+    assert isinstance(operand, ptxmma.TensorOperand)
+    return operand.through(ptxmma.instruction(through))
+
+
+def _located(fragment: TensorFragment, side: Side, rows: int, cols: int) -> dict[tuple[int, int], dict[str, int]]:
+    """The elements by ``(thread, i)``, from where the fragment locates each."""
+    bits = min(fragment.places.unit, fragment.registers.bits)
+    held = {}
+    for row, col in itertools.product(range(rows), range(cols)):
+        place = fragment.locate(row, col)
+        load = fragment.addresses(place.warp).index(place.address)
+        i = ((load * fragment.registers.registers + place.register) * 32 + place.bit) // bits
+        held[place.warp * _WARP + place.lane, i] = {"row": row, "col": col}
+    assert all(side.coords(lane=thread % _WARP, warp=thread // _WARP, i=i) == element for (thread, i), element in held.items())
+    return held
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"), [("16x256b.x2", "same"), ("16x256b.x1", "same"), ("32x32b.x16", "warp"), ("16x128b.x4", "quad")]
+)
+def test_a_load_of_tensor_memory_to_stmatrix(shape: str, kind: str) -> None:
+    """16x256b hands out the fragments of mma, which stmatrix takes; others need a shuffle."""
+    source, target = (
+        _tensor("d-tmem", 16, f"tcgen05.ld.sync.aligned.{shape}.b32"),
+        _operand("stmatrix.sync.aligned.m8n8.x4.shared.b16", "r"),
+    )
+    conversion = ptxmma.convert(source, target)
+    assert conversion.kind == kind
+    given = _located(source, conversion.source, 128, 16)
+    wanted = _elements(target, conversion.target, frozenset(), 128)
+    _arrives(conversion, given, wanted, 128)
+
+
+@pytest.mark.parametrize(
+    ("load", "store", "kind"),
+    [("32x32b.x32", "32x32b.x8", "same"), ("16x256b.x4", "16x128b.x2", "registers"), ("16x64b.x8", "16x128b.x2", "quad")],
+)
+def test_a_product_in_tensor_memory_as_a_of_the_next(load: str, store: str, kind: str) -> None:
+    """32 columns of D become two A of 16 columns, of which two share a cell."""
+    source = _tensor("d-tmem", 32, f"tcgen05.ld.sync.aligned.{load}.b32")
+    target = _tensor("a-tmem", 32, f"tcgen05.st.sync.aligned.{store}.b32")
+    conversion = ptxmma.convert(source, target)
+    assert (conversion.kind, conversion.source.tiles, conversion.target.tiles) == (kind, 1, 2)
+    given = _located(source, conversion.source, 128, 32)
+    first = _located(target, conversion.target, 128, 16)
+    second = {
+        (thread, (1 << conversion.target.elements) + i): element | {"col": 16 + element["col"]} for (thread, i), element in first.items()
+    }
+    _arrives(conversion, given, first | second, 128)
+
+
+def test_columns_that_are_no_power_of_two() -> None:
+    """192 columns are three tiles of 64, and each lane half of the warp has its own."""
+    store = _operand("stmatrix.sync.aligned.m8n8.x4.shared.b16", "r")
+    conversion = ptxmma.convert(_tensor("d-tmem", 192, "tcgen05.ld.sync.aligned.16x256b.x4.b32"), store)
+    assert (conversion.kind, conversion.source.tiles, conversion.target.tiles) == ("same", 1, 4)
+    with pytest.raises(ValueError, match="loads of 128 columns take more than the operand, which has 192"):
+        ptxmma.convert(_tensor("d-tmem", 192, "tcgen05.ld.sync.aligned.32x32b.x128.b32"), store)
+
+
+def test_what_has_no_elements_in_registers() -> None:
+    store = ptxmma.instruction("stmatrix.sync.aligned.m8n8.x4.shared.b16")
+    with pytest.raises(ValueError, match="is an address and holds no elements"):
+        ptxmma.convert(store.operand("p"), store.operand("r"))
+    with pytest.raises(TypeError, match="convert takes operands, and those in tensor memory through a load or store, not str"):
+        ptxmma.convert("a", store.operand("r"))  # type: ignore[arg-type]
+
+
+_FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
+
+
+def _layout(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["layout", *arguments])
+    return result.exit_code, result.output
+
+
+def test_the_command_says_what_the_library_does() -> None:
+    mma = ptxmma.instruction(_FP8)
+    conversion = ptxmma.convert(mma.operand("d"), mma.operand("a"))
+    assert _layout(_FP8, "--operand", "d", "--as", _FP8) == (0, f"{conversion}\n")
+    code, output = _layout(_FP8, "--operand", "D", "--as", _FP8, "--as-operand", "A", "--json")
+    answer = json.loads(output)
+    assert (code, answer["kind"], answer["shuffles"], answer["permuted"]["kind"]) == (0, "quad", 4, "registers")
+    assert answer["permuted"]["k"][:6] == [0, 1, 8, 9, 2, 3]
+    first, *shuffles, last = answer["steps"]
+    assert first == {"type": "arrange", "registers": [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]}
+    assert last["registers"][0] == [0, 1, 4, 5]
+    assert [step["lanes"][:4] for step in shuffles] == [[0, 2, 1, 3], [1, 3, 0, 2]] * 2
+
+
+def test_the_command_reaches_tensor_memory() -> None:
+    product = ["tcgen05.mma.cta_group::1.kind::f16", "--m", "128", "--n", "16", "--operand", "d-tmem"]
+    product += ["--dtype", "f32", "--atype", "bf16", "--btype", "bf16"]
+    load, store = "tcgen05.ld.sync.aligned.16x256b.x2.b32", "stmatrix.sync.aligned.m8n8.x4.shared.b16"
+    code, output = _layout(*product, "--through", load, "--as", store)
+    assert (code, output.splitlines()[0].rpartition(": ")[2]) == (0, "the same registers of the same threads")
+    assert "to1 = from2 from3" in output
+    code, output = _layout(*product, "--as", store)
+    assert (code, "d-tmem lies in tensor memory: --as needs --through, the load of its registers" in output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--as", _FP8], "--as needs --operand with elements in registers: a, b, c, d"),
+        (["--operand", "d", "--as", _FP8, "--as-operand", "e"], f"{_FP8} has no operand e in registers; it has: a, b, c, d"),
+        (["--operand", "d", "--as", _FP8, "--lane", "5", "--bits"], "--as is about a whole operand: leave out --lane, --bits"),
+        (["--operand", "d", "--as", _FP8, "--format", "csv"], "--as prints text, or with --json the same for programs"),
+        (["--operand", "d", "--as-operand", "a"], "--as-operand names an operand of --as INSTRUCTION, which is missing"),
+        (["--operand", "d", "--as", "tcgen05.wait::ld.sync.aligned"], "has no operand with elements in registers; it has: none"),
+    ],
+)
+def test_mistakes_name_what_is_legal(arguments: list[str], message: str) -> None:
+    code, output = _layout(_FP8, *arguments)
+    assert (code, message in output) == (2, True), output
+
+
+def test_formulas_of_lanes() -> None:
+    """Each formula, evaluated for each lane, gives the number that it stands for."""
+    draw = random.Random(3)
+    for _ in range(50):
+        bits, base = draw.sample(range(5), 5), draw.randrange(32)
+        values = [base ^ sum((lane >> old & 1) << new for new, old in enumerate(bits)) & 0b11101 for lane in range(_WARP)]
+        text = expression(values)
+        assert [eval(text, {"lane": lane}) for lane in range(_WARP)] == values, text
