@@ -465,7 +465,7 @@ def _images() -> Iterator[dict[str, Any]]:
     """Options of images: those that fit, and some that do not."""
     drawn = random.Random(5)
     for majorness, swizzle in itertools.product(("K", "MN"), ("none", "32B", "64B", "128B")):
-        for name, x, k in itertools.product(readable(majorness, None), (8, 64), (32, 64, 256)):
+        for name, x, k in itertools.product(readable(majorness, None, family="wgmma"), (8, 64), (32, 64, 256)):
             yield {"type": name, "majorness": majorness, "swizzle": swizzle, "x": x, "k": k, "depth": 16}
         yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "start": 1024 * drawn.randrange(9)}
         yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "lbo": 16384, "sbo": 2048}

@@ -268,18 +268,21 @@ def test_addresses_are_swizzled_offsets(memory: SharedMemory, functions: Functio
                 assert _same(functions[f"address_{stem}"](2048, *arguments), functions["swizzle"](plain, mode.bytes))
 
 
-def test_descriptors_come_back(catalog: Catalog, functions: Functions) -> None:
-    fields = matrix_format(catalog.database.spec, "wgmma").fields
-    encode, decode = functions["encode_descriptor"], functions["decode_descriptor"]
+@pytest.mark.parametrize(("family", "stem"), [("wgmma", ""), ("tcgen05", "tcgen05_")])
+def test_descriptors_come_back(catalog: Catalog, functions: Functions, family: str, stem: str) -> None:
+    every = matrix_format(catalog.database.spec, family).fields
+    fields = [field for field in every if field.fixed is None]
+    always = sum(field.fixed << field.low for field in every if field.fixed is not None)
+    encode, decode = functions[f"encode_{stem}descriptor"], functions[f"decode_{stem}descriptor"]
     for field in fields:
         for value in (1 << field.shift, (1 << field.width) - 1 << field.shift):
             values = {other.name: value if other is field else 0 for other in fields}
             descriptor = encode(**values)
-            assert descriptor == value >> field.shift << field.low
+            assert descriptor == always | value >> field.shift << field.low
             assert decode(descriptor) == tuple(values.values())
     everything = [(1 << field.width) - 1 << field.shift for field in fields]
     arrays = [np.array([0, value], dtype=np.uint64) for value in everything]
-    assert _same(encode(*arrays), np.array([0, encode(*everything)], dtype=np.uint64))
+    assert _same(encode(*arrays), np.array([always, encode(*everything)], dtype=np.uint64))
     assert all(_same(ours, theirs) for ours, theirs in zip(decode(encode(*arrays)), arrays, strict=True))
 
 

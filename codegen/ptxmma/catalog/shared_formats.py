@@ -8,9 +8,23 @@ from ptxmma.catalog.descriptor_readers import reads
 from ptxmma.model import DescriptorFormat, SharedMemory, Spec
 
 
-def matrix_format(spec: Spec, family: str) -> DescriptorFormat:
-    """The format of the matrix descriptors of a family."""
-    return next(each for each in spec.descriptors if each.describes == "matrix" and reads(family, each.family))
+def matrix_formats(spec: Spec) -> list[DescriptorFormat]:
+    """The formats of matrix descriptors, in the order of the spec."""
+    return [each for each in spec.descriptors if each.describes == "matrix"]
+
+
+def matrix_format(spec: Spec, family: str = "") -> DescriptorFormat:
+    """The format of the matrix descriptors of a family; by default the spec's first.
+
+    Raises:
+        ValueError: the family reads no matrix descriptors.
+    """
+    formats = matrix_formats(spec)
+    for each in formats:
+        if not family or reads(family, each.family):
+            return each
+    known = ", ".join(each.family for each in formats)
+    raise ValueError(f"{family or 'the spec'} has no matrix descriptors; families that have: {known or 'none'}")
 
 
 def swizzle_encoding(spec: Spec, family: str) -> dict[str, int]:

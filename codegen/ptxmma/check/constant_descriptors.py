@@ -28,6 +28,7 @@ class _Described(NamedTuple):
 
     place: int  # its number among the operands
     matrix: Multiplicand
+    family: str  # of the instruction
     majorness: int | None  # the number of the operand that says how the matrix lies; None where only one majorness is possible
     meanings: dict[int | None, str]  # of that operand
     source: str
@@ -39,7 +40,7 @@ class ConstantDescriptors:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._described = functools.lru_cache(maxsize=1 << 8)(self._descriptors)
-        self._texts: dict[tuple[Bits, str | None, Multiplicand], list[str]] = {}
+        self._texts: dict[tuple[Bits, str | None, Multiplicand, str], list[str]] = {}
 
     def of_function(self, function: Function, outline: Outline) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike."""
@@ -61,7 +62,7 @@ class ConstantDescriptors:
                     majorness = each.meanings.get(integer(operands[each.majorness]))
                     if majorness is None:
                         continue
-                for text in self._wrong(known.of(operands[each.place]), majorness, each.matrix):
+                for text in self._wrong(known.of(operands[each.place]), majorness, each.matrix, each.family):
                     yield issue, each, text
 
     def _descriptors(self, opcode: bytes, listed: tuple[bool, ...]) -> list[_Described]:
@@ -78,14 +79,14 @@ class ConstantDescriptors:
                 kinds = ((number, other) for number, other in enumerate(form.operands) if other.of == operand.of)
                 number, other = next(((number, other) for number, other in kinds if other.kind == "majorness"), (None, operand))
                 meanings: dict[int | None, str] = {value: name for name, value in other.meanings.items()}
-                described.append(_Described(place, matrix, number, meanings, operand.source))
+                described.append(_Described(place, matrix, instruction.family, number, meanings, operand.source))
         return described
 
-    def _wrong(self, bits: Bits, majorness: str | None, matrix: Multiplicand) -> list[str]:
+    def _wrong(self, bits: Bits, majorness: str | None, matrix: Multiplicand, family: str) -> list[str]:
         """What is wrong with a descriptor, whatever its unknown bits are."""
-        key = bits, majorness, matrix
+        key = bits, majorness, matrix, family
         if key not in self._texts:
-            doubts = suspicions(bits.value, majorness, matrix=matrix, unknown=bits.unknown, database=self._catalog.database)
+            doubts = suspicions(bits.value, majorness, matrix=matrix, unknown=bits.unknown, family=family, database=self._catalog.database)
             # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
             self._texts[key] = [each.text for each in doubts if each.field != "start_address"]
         return self._texts[key]

@@ -10,7 +10,7 @@ import click
 from ptxmma.cli.command import Group
 from ptxmma.cli.descriptor_fields import bit_range, instruction, zero_column_mask
 from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options
-from ptxmma.cli.tiles import family_option, in_options, integer, padded_option, swizzle_name, tile_option
+from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, swizzle_name, tile_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ command.add_command(zero_column_mask)
 @padded_option
 @json_option
 @database_option
-def encode(family: str, swizzle: str, as_json: bool, database: str | None, **given: Any) -> None:
+def encode(family: str | None, swizzle: str, as_json: bool, database: str | None, **given: Any) -> None:
     """Print the 64 bits of a descriptor.
 
     Give --lbo and --sbo, or the matrix with --type, --major, --rows and --cols: the strides are then those of a dense image that TMA
@@ -63,7 +63,7 @@ def encode(family: str, swizzle: str, as_json: bool, database: str | None, **giv
       ptxmma descriptor encode --address 0x400 --swizzle 128 --lbo 16 --sbo 1024
       ptxmma descriptor encode --address 0x400 --swizzle 128 --type bf16 --major k --rows 64 --cols 64
     """  # noqa: D301  # click's mark for lines that stay as they are
-    catalog_of(database)
+    family = family_of(family, database)
     try:
         described = _described(family, swizzle_name(swizzle), given, database)
         bits = described.encode(database=database)
@@ -125,7 +125,7 @@ def _described(family: str, swizzle: str, given: dict[str, Any], database: str |
 @tile_option("major")
 @table_options()
 @database_option
-def decode(descriptor: int, family: str, element: str | None, major: str | None, form: str, database: str | None) -> None:
+def decode(descriptor: int, family: str | None, element: str | None, major: str | None, form: str, database: str | None) -> None:
     """Decode the 64 bits of a descriptor, and report what is suspicious.
 
     \b
@@ -135,7 +135,7 @@ def decode(descriptor: int, family: str, element: str | None, major: str | None,
     from ptxmma.catalog.descriptor_readers import marked, reads
     from ptxmma.matrices.suspicions import suspicions
 
-    spec = catalog_of(database).database.spec
+    spec, family = catalog_of(database).database.spec, family_of(family, database)
     kind = next((entry for entry in spec.types.elements if entry.name == element), None)
     if element is not None and kind is None:
         raise click.UsageError(f"unknown --type {element}; known: {', '.join(entry.name for entry in spec.types.elements)}")

@@ -26,12 +26,14 @@ def within(option: str, value: int, limit: int) -> None:
 
 def elsewhere(instruction: Instruction, matrix: str) -> str:
     """The command that shows a matrix in shared memory; empty if the instruction does not read it through a descriptor."""
+    from ptxmma.catalog.shared_formats import matrix_format
     from ptxmma.matrices.product_operands import described
 
     each = described(instruction).get(matrix)
     if each is None:
         return ""
-    family = "" if instruction.family.startswith("wgmma") else f"--family {instruction.family.partition('.')[0]} "
+    spec, own = instruction.database.spec, matrix_format(instruction.database.spec, instruction.family).family
+    family = "" if own == matrix_format(spec).family else f"--family {own} "
     size = f"--rows {each.lines} --cols {each.depth}"
     return f"`ptxmma smem {family}--type {each.element.name} {'--padded ' * each.padded}--major k --swizzle none {size}`"
 

@@ -121,15 +121,26 @@ def _shapes(catalog: Catalog) -> Iterable[str]:
 
 def swizzles(context: click.Context) -> Iterable[str]:
     """The swizzle modes that descriptors of ``--family`` have, as users write them."""
-    from ptxmma.catalog.shared_formats import read_by
+    from ptxmma.catalog.shared_formats import matrix_format, read_by
 
     spec = catalog_of(context.params.get("database")).database.spec
-    known = read_by(spec, spec.shared_memory, context.params.get("family") or "wgmma").swizzles if spec.shared_memory else ()
+    try:
+        family = matrix_format(spec, context.params.get("family") or "").family
+    except ValueError:  # no such family
+        return []
+    known = read_by(spec, spec.shared_memory, family).swizzles if spec.shared_memory else ()
     return [mode.name.removesuffix("B") if mode.name[:-1].isdigit() else mode.name for mode in known]
 
 
 def _sparsities(spec: Spec) -> tuple[ProductSparsity, ...]:
     return spec.tensor_products.sparsities if spec.tensor_products else ()
+
+
+def matrix_families(context: click.Context) -> Iterable[str]:
+    """The families that have matrix descriptors."""
+    from ptxmma.catalog.shared_formats import matrix_formats
+
+    return [each.family for each in matrix_formats(catalog_of(context.params.get("database")).database.spec)]
 
 
 #: The names in a database that options accept.  Of GPUs those of one word, which need no quotes.

@@ -8,8 +8,8 @@ import click
 
 from ptxmma.cli.command import Command
 from ptxmma.cli.matrices import coloured, draw_matrix, within
-from ptxmma.cli.options import catalog_of, database_option, table_options
-from ptxmma.cli.tiles import family_option, in_options, padded_option, swizzle_name, tile_option
+from ptxmma.cli.options import database_option, table_options
+from ptxmma.cli.tiles import family_of, family_option, in_options, padded_option, swizzle_name, tile_option
 
 if TYPE_CHECKING:
     from ptxmma.cli.render import Table
@@ -39,7 +39,9 @@ _STRONG = 2
 @click.option("--conflicts", is_flag=True, help="Only the bank conflicts.")
 @table_options("svg")
 @database_option
-def command(family: str, element: str, major: str, swizzle: str, padded: bool, form: str, database: str | None, **given: Any) -> None:
+def command(
+    family: str | None, element: str, major: str, swizzle: str, padded: bool, form: str, database: str | None, **given: Any
+) -> None:
     """Show where a matrix lies in shared memory, and what accesses to it cost.
 
     The map has the address of every 16 bytes, which a swizzle moves together; a line is a row, or a column of an
@@ -52,7 +54,6 @@ def command(family: str, element: str, major: str, swizzle: str, padded: bool, f
       ptxmma smem --family tcgen05 --type tf32 --major mn --swizzle 128B_ATOM_32B --rows 64 --cols 32
       ptxmma smem --family tcgen05 --type e2m3 --padded --major k --swizzle 128 --rows 8 --cols 128
     """  # noqa: D301  # click's mark for lines that stay as they are
-    catalog_of(database)
     from ptxmma.matrices.canonical import Geometry
 
     strides = {name: given[name] for name in ("lbo", "sbo", "base_offset")}
@@ -65,7 +66,7 @@ def command(family: str, element: str, major: str, swizzle: str, padded: bool, f
             given["cols"],
             start=given["address"],
             padded=padded,
-            family=family,
+            family=family_of(family, database),
             database=database,
             **strides,
         )

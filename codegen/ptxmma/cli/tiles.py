@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxmma.cli.options import completed, known_names, swizzles
+from ptxmma.cli.options import catalog_of, completed, known_names, matrix_families, swizzles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +47,21 @@ def tile_option(name: str, **more: Any) -> Callable[[click.decorators.FC], click
 
 #: The family whose instructions read the matrix.
 family_option = click.option(
-    "--family", type=click.Choice(["wgmma", "tcgen05"]), default="wgmma", show_default=True, help="The instructions that read the matrix."
+    "--family",
+    metavar="NAME",
+    shell_complete=completed(matrix_families),
+    help="The instructions that read the matrix: wgmma, tcgen05; by default the database's first.",
 )
+
+
+def family_of(given: str | None, database: str | None) -> str:
+    """The family of matrix descriptors that ``--family`` names; the database's first without it."""
+    from ptxmma.catalog.shared_formats import matrix_format
+
+    try:
+        return matrix_format(catalog_of(database).database.spec, given or "").family
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--family") from None
 
 
 #: Whether narrow elements have padding.

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from ptxmma.arguments import integer
 from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.descriptor_lookup import codec
-from ptxmma.catalog.instructions import DatabaseLike
+from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.catalog.shared_formats import matrix_format
 from ptxmma.matrices.shared_types import element_of, memory_of, paddings
 from ptxmma.model import CanonicalLayout, ElementType, SharedMemory, Swizzle, formula
 
@@ -71,8 +72,8 @@ def canonical(memory: SharedMemory, majorness: str, swizzle: str) -> Canonical:
 
 
 def matrix_codec(family: str, database: DatabaseLike) -> Codec:
-    """The codec of the matrix descriptors of a family."""
-    return codec("matrix", family, database=database)
+    """The codec of the matrix descriptors of a family; by default of the first that has some."""
+    return codec("matrix", matrix_format(catalog(database).database.spec, family).family, database=database)
 
 
 def aligned(name: str, value: Any, multiple: int) -> int:
@@ -119,7 +120,7 @@ class Geometry:
         start: int = 0,
         base_offset: int = 0,
         padded: bool = False,
-        family: str = "wgmma",
+        family: str = "",
         database: DatabaseLike = None,
     ) -> None:
         """As of :class:`ptxmma.matrices.shared_memory.SharedLayout`, but only :meth:`units` checks whether elements overlap.

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.catalog.instructions import DatabaseLike
+from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.catalog.shared_formats import matrix_format
 from ptxmma.matrices.canonical import Geometry, aligned, matrix_codec, mode_of
 from ptxmma.matrices.shared_types import memory_of
 from ptxmma.model import formula
@@ -42,7 +43,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
         stride_byte_offset: stride dimension byte offset (SBO).
         base_offset: what the swizzle subtracts; see :func:`base_offset`.
         swizzle: name of the swizzle mode.
-        family: of the instructions that read it, ``"wgmma"`` or ``"tcgen05"``: the same bits mean different things to them.
+        family: of the instructions that read it: the same bits mean different things to others.  By default the packaged database's
+            first with matrix descriptors: ``"wgmma"``.
         leading_mode: ``"offset"``, or ``"address"`` (``tcgen05`` on sm_103a only).
         lut_start: the first byte of a block of B that ``.decompress::lut::b`` uses (``tcgen05`` on sm_107 only).
     """
@@ -52,7 +54,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
     stride_byte_offset: int
     base_offset: int = 0
     swizzle: str = "none"
-    family: str = "wgmma"
+    family: str = msgspec.field(default_factory=lambda: matrix_format(catalog(None).database.spec).family)
     leading_mode: str = "offset"
     lut_start: int = 0
 
@@ -66,11 +68,11 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
         codec = matrix_codec(self.family, database)
         own = {field.name for field in codec.parameters}
         given = {field.name: getattr(self, field.name) for field in msgspec.structs.fields(self) if field.name != "family"}
-        unset = {field.name: field.default for field in msgspec.structs.fields(self)}
+        unset = {field.name: field.default for field in msgspec.structs.fields(self) if field.name != "family"}
         return codec.encode(**{name: value for name, value in given.items() if name in own or value != unset[name]})
 
     @classmethod
-    def decode(cls, descriptor: int, *, family: str = "wgmma", database: DatabaseLike = None) -> Descriptor:
+    def decode(cls, descriptor: int, *, family: str = "", database: DatabaseLike = None) -> Descriptor:
         """The fields of a descriptor; bits that belong to no field are ignored.
 
         Raises:
@@ -82,7 +84,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
         if not isinstance(fields["swizzle"], str):
             known = sorted(codec.legal(codec.field("swizzle")))
             raise ValueError(f"descriptor {descriptor:#x} has swizzle mode {fields['swizzle']}; the modes are {', '.join(map(str, known))}")
-        return cls(**{name: _interned(value) for name, value in fields.items()}, family=_interned(family))
+        return cls(**{name: _interned(value) for name, value in fields.items()}, family=codec.format.family)
 
     @classmethod
     def of(cls, geometry: Geometry) -> Descriptor:
@@ -93,7 +95,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
             stride_byte_offset=geometry.sbo,
             base_offset=geometry.base_offset,
             swizzle=_interned(geometry.swizzle),
-            family=_interned(geometry.family),
+            family=geometry.family,
         )
 
 

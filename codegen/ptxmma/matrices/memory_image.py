@@ -43,7 +43,7 @@ class SharedLayout(Geometry):
         start: shared address of the image.
         base_offset: what the swizzle subtracts: 0, as for TMA, where it follows absolute addresses; :func:`base_offset` of the start
             where the pattern is to start with the image.
-        family: of the instructions that read it, ``"wgmma"`` or ``"tcgen05"``.
+        family: of the instructions that read it; by default the database's first with matrix descriptors: ``"wgmma"``.
         size: bytes of the image.
     """
 
@@ -60,7 +60,7 @@ class SharedLayout(Geometry):
         start: int = 0,
         base_offset: int = 0,
         padded: bool = False,
-        family: str = "wgmma",
+        family: str = "",
         database: DatabaseLike = None,
     ) -> None:
         """The arguments are the attributes above; ``lbo`` and ``sbo`` may be given for padding between groups or panels.

@@ -37,9 +37,7 @@ def paddings(family: str, database: DatabaseLike) -> list[Padded]:
     return [entry for entry in memory_of(database).padded if reads(family, entry.family)]
 
 
-def readable(
-    majorness: str, database: DatabaseLike, *, family: str = "wgmma", swizzle: str = "", padded: bool = False
-) -> dict[str, ElementType]:
+def readable(majorness: str, database: DatabaseLike, *, family: str, swizzle: str = "", padded: bool = False) -> dict[str, ElementType]:
     """The element types that instructions of a family read with a majorness, and with a swizzle where one is given, by name.
 
     With ``padded`` those that they read with padding.
@@ -51,7 +49,7 @@ def readable(
 
 
 def element_of(
-    given: ElementType | str, majorness: str, database: DatabaseLike, *, family: str = "wgmma", swizzle: str = "", padded: bool = False
+    given: ElementType | str, majorness: str, database: DatabaseLike, *, family: str, swizzle: str = "", padded: bool = False
 ) -> ElementType:
     """An element type that instructions of a family can read with that majorness and swizzle.
 

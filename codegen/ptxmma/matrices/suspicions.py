@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ptxmma.catalog import product_rules
 from ptxmma.catalog.descriptor_bits import ones, spare, width_of
 from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.descriptor_readers import reads
 from ptxmma.catalog.instructions import Catalog, DatabaseLike, catalog
+from ptxmma.catalog.resolution import OPERATION
 from ptxmma.matrices.canonical import STRIDES, Canonical, canonical, matrix_codec, mode_of
 from ptxmma.matrices.matrix_descriptor import Descriptor, base_offset
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
@@ -38,13 +40,13 @@ def suspicions(
     element: str | None = None,
     matrix: Multiplicand | None = None,
     unknown: int = 0,
-    family: str = "wgmma",
+    family: str = "",
     database: DatabaseLike = None,
 ) -> list[Suspicion]:
     """The probable mistakes in the 64 bits of a descriptor; instructions accept all of them silently.
 
     - ``unused``: bits that belong to no field are set.
-    - ``illegal``: a field of a descriptor of ``tcgen05`` holds what it must not, or bits that must be 0 are not.
+    - ``illegal``: a field holds what it must not, or bits that must be 0 are not.
     - ``type``: no instruction reads the element type with this swizzle and majorness.
     - ``base``: a base offset where nothing is swizzled.
     - ``pattern``: the base offset is not that of a pattern that starts where the matrix does.
@@ -63,7 +65,7 @@ def suspicions(
         element: the type of the matrix, ``"tf32"``; that of ``matrix`` by default.
         matrix: the operand that it describes: only the strides that it uses are judged, without allowance for customary values.
         unknown: a mask of bits that are not known; what depends on them is not reported.
-        family: of the instruction that reads it, ``"wgmma"`` or ``"tcgen05"``.
+        family: of the instruction that reads it; by default the database's first with matrix descriptors.
         database: where the facts come from; the packaged database by default.
 
     Raises:
@@ -71,6 +73,7 @@ def suspicions(
         ValueError: bits that are not a descriptor, or an unknown majorness.
     """
     memory, codec = memory_of(database), matrix_codec(family, database)
+    family = codec.format.family
     descriptor &= ~unknown
     unread = {field.name for field in codec.format.fields if unknown >> field.low & ones(field.width)}
     if "swizzle" in unread:
@@ -115,13 +118,13 @@ def _second_part(read: Descriptor, majorness: str | None, unread: set[str]) -> I
         yield Suspicion("leading_mode", "illegal", text)
 
 
-def used_strides(layout: Canonical, database: DatabaseLike = None, family: str = "wgmma") -> set[str]:
+def used_strides(layout: Canonical, database: DatabaseLike, family: str) -> set[str]:
     """Which of ``"lbo"`` and ``"sbo"`` all operands use that an instruction reads through a descriptor."""
     used = [strides for strides, _ in _used(layout, database, family)]
     return {stride for stride in STRIDES if all(stride in each for each in used)}
 
 
-def stride_users(layout: Canonical, database: DatabaseLike = None, family: str = "wgmma") -> dict[str, list[str]]:
+def stride_users(layout: Canonical, database: DatabaseLike, family: str) -> dict[str, list[str]]:
     """The operands that use ``"lbo"`` or ``"sbo"``, at least where they are largest: ``{"lbo": ["B of wgmma.sp"]}``.
 
     A stride that no operand uses is left out.
@@ -169,17 +172,19 @@ def _described(entries: Catalog, family: str) -> Iterator[tuple[str, Multiplican
 
 def _chosen(entries: Catalog, family: str) -> Iterator[tuple[str, Multiplicand]]:
     """The operands that an instruction descriptor describes, as large as they can be in one thread block."""
-    products = entries.database.spec.tensor_products
-    if products is None or not reads("tcgen05", family):
+    rules = entries.database.spec.tensor_products
+    if rules is None:
         return
     elements = {element.name: element for element in entries.database.spec.types.elements}
-    for types in products.types:
-        for depth in products.depths:
-            kinds = {kind for one in types.of for kind in one["kind"]} & {kind for one in depth.of for kind in one["kind"]}
-            lines = max((row.last for shape in products.shapes for row in shape.n), default=0)
-            for name, names in (("a", types.atype), ("b", types.btype)):
-                for element in names if kinds else ():
-                    yield family, Multiplicand(name, elements[element], lines, depth.k, described=True)
+    opcodes = entries.all(lambda entry: entry.operation == OPERATION and reads(entry.family, family))
+    lines = max(row.last for shape in rules.shapes for row in shape.n)
+    known = {
+        (rows.types["atype"], rows.types["btype"], rows.depth.k)
+        for each in opcodes
+        for rows in product_rules.rows(rules, each.variant.facts)
+    }
+    for a, b, k in sorted(known):
+        yield from ((family, Multiplicand(name, elements[of], lines, k, described=True)) for name, of in (("a", a), ("b", b)))
 
 
 def _unused(descriptor: int, codec: Codec, unknown: int = 0) -> Iterator[Suspicion]:

@@ -29,6 +29,14 @@ SWIZZLE_ENCODING = {
     "32B": 3,
 }
 
+TCGEN05_SWIZZLE_ENCODING = {
+    "none": 0,
+    "128B_ATOM_32B": 1,
+    "128B": 2,
+    "64B": 4,
+    "32B": 6,
+}
+
 
 def swizzle(address, span, base_offset=0):
     """Where the swizzle moves a byte of shared memory; done twice, it moves it back.
@@ -237,7 +245,7 @@ def address_mn_major_128b_atom_32b(start, x, k, bits, lbo, sbo, base_offset=0):
 
 
 def encode_descriptor(start_address, leading_byte_offset, stride_byte_offset, base_offset, swizzle):
-    """The 64-bit matrix descriptor of its fields.
+    """The 64-bit matrix descriptor of wgmma of its fields.
 
     ``start_address``: start of the matrix in shared memory, in bytes.
     ``leading_byte_offset``: leading dimension byte offset (LBO), in bytes.
@@ -256,7 +264,7 @@ def encode_descriptor(start_address, leading_byte_offset, stride_byte_offset, ba
 
 
 def decode_descriptor(descriptor):
-    """The fields of a 64-bit matrix descriptor: the inverse of ``encode_descriptor``.
+    """The fields of a 64-bit matrix descriptor of wgmma: the inverse of ``encode_descriptor``.
 
     -> start_address, leading_byte_offset, stride_byte_offset, base_offset, swizzle.
     Source: 9.7.15.5.1.2.2.
@@ -267,3 +275,44 @@ def decode_descriptor(descriptor):
     base_offset = (descriptor >> 49) & 0x7
     swizzle = (descriptor >> 62) & 0x3
     return start_address, leading_byte_offset, stride_byte_offset, base_offset, swizzle
+
+
+def encode_tcgen05_descriptor(start_address, leading_byte_offset, stride_byte_offset, base_offset, leading_mode, lut_start, swizzle):
+    """The 64-bit matrix descriptor of tcgen05 of its fields.
+
+    ``start_address``: start of the matrix in shared memory, in bytes.
+    ``leading_byte_offset``: leading dimension byte offset (LBO); with leading_mode address, the shared address of the second part, in
+        bytes.
+    ``stride_byte_offset``: stride dimension byte offset (SBO), in bytes.
+    ``base_offset``: base offset: 0 where the swizzle pattern starts at a multiple of its own size.
+    ``leading_mode``: whether the leading dimension is a byte offset or an absolute address.
+    ``lut_start``: first byte of the 24 that .decompress::lut::b uses of the 48 in a block of B.
+    ``swizzle``: swizzle mode.
+    Source: 9.7.16.4.1, PTX ISA 9.4, 9.7.18.4.1.
+    """
+    return (
+        0x400000000000
+        | ((start_address >> 4) & 0x3FFF)
+        | (((leading_byte_offset >> 4) & 0x3FFF) << 16)
+        | (((stride_byte_offset >> 4) & 0x3FFF) << 32)
+        | ((base_offset & 0x7) << 49)
+        | ((leading_mode & 0x1) << 52)
+        | ((lut_start & 0x1) << 53)
+        | ((swizzle & 0x7) << 61)
+    )
+
+
+def decode_tcgen05_descriptor(descriptor):
+    """The fields of a 64-bit matrix descriptor of tcgen05: the inverse of ``encode_tcgen05_descriptor``.
+
+    -> start_address, leading_byte_offset, stride_byte_offset, base_offset, leading_mode, lut_start, swizzle.
+    Source: 9.7.16.4.1, PTX ISA 9.4, 9.7.18.4.1.
+    """
+    start_address = (descriptor & 0x3FFF) << 4
+    leading_byte_offset = ((descriptor >> 16) & 0x3FFF) << 4
+    stride_byte_offset = ((descriptor >> 32) & 0x3FFF) << 4
+    base_offset = (descriptor >> 49) & 0x7
+    leading_mode = (descriptor >> 52) & 0x1
+    lut_start = (descriptor >> 53) & 0x1
+    swizzle = (descriptor >> 61) & 0x7
+    return start_address, leading_byte_offset, stride_byte_offset, base_offset, leading_mode, lut_start, swizzle

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import keyword
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ptxmma.catalog.descriptor_bits import ones, placed
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.shared_formats import matrix_format, swizzle_encoding
+from ptxmma.catalog.shared_formats import matrix_formats, swizzle_encoding
 from ptxmma.generator.emit import Output, index_functions, tensor_functions
 from ptxmma.generator.emit.formula_text import to_python
 from ptxmma.generator.emit.index_functions import IndexFunction
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.generator.emit.tensor_functions import TensorFunction
-from ptxmma.model import DescriptorField, SharedMemory, Spec
+from ptxmma.model import DescriptorFormat, SharedMemory, Spec
 
 _PACKAGE = "generated/python/ptxmma_layouts"
 _LONGEST_LINE = 140
@@ -48,7 +50,11 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         tables = {
             "SWIZZLE_SPAN": {mode.name: mode.bytes for mode in memory.swizzles},
             "SWIZZLE_PATTERN": {mode.name: mode.pattern for mode in memory.swizzles},
-            "SWIZZLE_ENCODING": swizzle_encoding(spec, "wgmma"),
+            **{
+                f"{_of(each, first)}SWIZZLE_ENCODING".upper(): swizzle_encoding(spec, each.family)
+                for first, *others in [matrix_formats(spec)]
+                for each in (first, *others)
+            },
         }
         modules["shared_memory"] = (title, tables, list(_shared_memory(spec, memory)))
     for each in spec.tensor_memories:
@@ -134,28 +140,46 @@ def _shared_memory(spec: Spec, memory: SharedMemory) -> Iterator[Function]:
             own = f"swizzle_{_identifier(mode).lower()}({offset}, base_offset)"
             body = [f"return {own if spans[mode].formula else f'swizzle({offset}, {span}, base_offset)'}"]
             yield Function(f"address_{stem}", "start, x, k, bits, lbo, sbo, base_offset=0", _doc(title, lines, layout.source), body)
-    yield from _descriptor(matrix_format(spec, "wgmma").fields)
+    first, *others = matrix_formats(spec)
+    for format in (first, *others):
+        yield from _descriptor(format, _of(format, first))
 
 
-def _descriptor(fields: tuple[DescriptorField, ...]) -> Iterator[Function]:
+def _of(format: DescriptorFormat, first: DescriptorFormat) -> str:
+    """The start of the names about the descriptors of a family, which those of the first family lack."""
+    return "" if format is first else f"{_identifier(format.family)}_"
+
+
+def _descriptor(format: DescriptorFormat, stem: str) -> Iterator[Function]:
+    fields = [field for field in format.fields if field.fixed is None]
     names = [_identifier(field.name) for field in fields]
-    source = ", ".join(dict.fromkeys(field.source for field in fields))
-    lines, terms = [], []
+    source = ", ".join(dict.fromkeys(field.source for field in format.fields))
+    lines = []
+    terms = [f"0x{placed(field, field.fixed):X}" for field in format.fields if field.fixed]
     for name, field in zip(names, fields, strict=True):
-        unit = f", in {_plain(field.unit)}" if field.unit else ""
-        lines.append(f"``{name}``: {_plain(field.title)}{unit}.")
-        value = f"({name} >> {field.shift})" if field.shift else name
-        value = f"({value} & 0x{(1 << field.width) - 1:X})"
+        unit = f", in {_plain(field.unit)}" if field.unit and not field.cases else ""
+        lines += textwrap.wrap(f"``{name}``: {_plain(field.title)}{unit}.", _LONGEST_LINE - 4, subsequent_indent="    ")
+        value = f"({name} - {field.less})" if field.less else name
+        value = f"({value} >> {field.shift})" if field.shift else value
+        terms += [f"({value} >> {field.width} & 1) << {field.upper}"] if field.upper is not None else []
+        value = f"({value} & 0x{ones(field.width):X})"
         terms.append(f"({value} << {field.low})" if field.low else value)
     body = [f"return {' | '.join(terms)}"]
     if len(body[0]) + 4 > _LONGEST_LINE:
         body = ["return (", *(f"    {'| ' if index else ''}{term}" for index, term in enumerate(terms)), ")"]
-    yield Function("encode_descriptor", ", ".join(names), _doc("The 64-bit matrix descriptor of its fields.", lines, source), body)
+    yield Function(
+        f"encode_{stem}descriptor",
+        ", ".join(names),
+        _doc(f"The 64-bit matrix descriptor of {_plain(format.family)} of its fields.", lines, source),
+        body,
+    )
     body = []
     for name, field in zip(names, fields, strict=True):
         value = f"(descriptor >> {field.low})" if field.low else "descriptor"
-        value = f"{value} & 0x{(1 << field.width) - 1:X}"
-        body.append(f"{name} = ({value}) << {field.shift}" if field.shift else f"{name} = {value}")
+        value = f"{value} & 0x{ones(field.width):X}"
+        value = f"{value} | (descriptor >> {field.upper} & 1) << {field.width}" if field.upper is not None else value
+        value = f"({value}) << {field.shift}" if field.shift else value
+        body.append(f"{name} = ({value}) + {field.less}" if field.less else f"{name} = {value}")
     body.append(f"return {', '.join(names)}")
-    title = "The fields of a 64-bit matrix descriptor: the inverse of ``encode_descriptor``."
-    yield Function("decode_descriptor", "descriptor", _doc(title, [f"-> {', '.join(names)}."], source), body)
+    title = f"The fields of a 64-bit matrix descriptor of {_plain(format.family)}: the inverse of ``encode_{stem}descriptor``."
+    yield Function(f"decode_{stem}descriptor", "descriptor", _doc(title, [f"-> {', '.join(names)}."], source), body)

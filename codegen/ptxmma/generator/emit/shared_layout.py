@@ -13,9 +13,6 @@ from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import ElementType, SharedMemory, Spec
 
-#: The family whose images the header makes: its swizzles, types and descriptors.
-_FAMILY = "wgmma"
-
 
 class _Case(NamedTuple):
     """A majorness with a swizzle mode, and the function of ``shared_memory.h`` for them."""
@@ -30,7 +27,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     spec = catalog.database.spec
     if spec.shared_memory is None:
         return
-    memory = read_by(spec, spec.shared_memory, _FAMILY)
+    first = matrix_format(spec)  # its family's are the images that the header makes: swizzles, types and descriptors
+    memory = read_by(spec, spec.shared_memory, first.family)
     cases = [
         _Case(layout.majorness, name, c_text.identifier(f"ptxmma_offset_{layout.majorness}_{name}").lower())
         for layout in memory.layouts
@@ -48,7 +46,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         complete=complete,
         mapped=_mapped(spec),
         reach=_reach(spec),
-        fields=matrix_format(spec, _FAMILY).fields,
+        first=first,
         pieces=_pieces(spec, memory, types),
         device_words={1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint2", 16: "uint4"},
     )
@@ -74,12 +72,16 @@ _NUMBERS = {
 def tiles(spec: Spec) -> dict[str, Any]:
     """What the template of tiles as C++ types reads, where the spec has matrices in shared memory."""
     assert spec.shared_memory is not None
-    memory = read_by(spec, spec.shared_memory, _FAMILY)
+    first = matrix_format(spec)
+    memory = read_by(spec, spec.shared_memory, first.family)
     lines = {*(mode.atom_k[0] for mode in memory.swizzles), *(mode.atom_mn[1] for mode in memory.swizzles)}
     types = {name: _types(spec, memory, name) for name in dict.fromkeys(layout.majorness for layout in memory.layouts)}
     return {
         "spec": spec,
         "memory": memory,
+        "first": first,
+        "start": next(field for field in first.fields if field.name == "start_address"),
+        "fixed": any(field.fixed for field in first.fields),
         "types": types,
         "lines": " or ".join(map(str, sorted(lines))),
         "reach": _reach(spec),
@@ -89,7 +91,7 @@ def tiles(spec: Spec) -> dict[str, Any]:
 
 def _reach(spec: Spec) -> int:
     """The first address that a descriptor cannot hold."""
-    return Codec(spec, matrix_format(spec, _FAMILY)).reach("start_address")
+    return Codec(spec, matrix_format(spec)).reach("start_address")
 
 
 def _mapped(spec: Spec) -> list[ElementType]:

@@ -8,7 +8,7 @@ from typing import Any
 from ptxmma.catalog import requirements
 from ptxmma.catalog.cplusplus import enumerator
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
+from ptxmma.catalog.shared_formats import matrix_formats, read_by, swizzle_encoding
 from ptxmma.generator.emit import Output, c_text, formula_text, tensor_functions
 from ptxmma.generator.emit.c_headers import descriptor_structs, mask_functions, tensor_headers, variant_lists
 from ptxmma.generator.emit.c_headers.declarations import Function
@@ -200,12 +200,23 @@ def _descriptor_fields(spec: Spec) -> _List:
 
 def _shared_memory(spec: Spec, memory: SharedMemory) -> dict[str, Any]:
     """Swizzle modes, and canonical layouts with a function for each of their modes."""
-    own, encoded = read_by(spec, memory, "wgmma"), swizzle_encoding(spec, "wgmma")
+    first, *others = matrix_formats(spec)
+    own, encoded = read_by(spec, memory, first.family), swizzle_encoding(spec, first.family)
     return {
+        "first": first,
+        "families": [each.family for each in others],
         "memory": memory,
         "majorness": own.majorness,
         "modes": sorted(((mode, encoded[mode.name]) for mode in own.swizzles), key=lambda pair: pair[1]),
-        "others": [(mode, formula_text.to_c(mode.formula, {"span": str(mode.bytes)})) for mode in memory.swizzles if mode.formula],
+        "others": [
+            (
+                mode,
+                [each.family for each in (first, *others) if mode.name in swizzle_encoding(spec, each.family)],
+                formula_text.to_c(mode.formula, {"span": str(mode.bytes)}),
+            )
+            for mode in memory.swizzles
+            if mode.formula
+        ],
         "majornesses": list(dict.fromkeys(layout.majorness for layout in memory.layouts)),
         "layouts": [(layout, _offsets(memory, layout)) for layout in memory.layouts],
         "swizzle": formula_text.to_c(memory.swizzle_formula),

@@ -44,22 +44,24 @@ def shared_memory(catalog: Catalog) -> dict[str, Any]:
     if spec.shared_memory is None:
         return {}
     kept = {"alignment", "banks", "tensor_map", "layouts"}
-    own, encoded = read_by(spec, spec.shared_memory, "wgmma"), swizzle_encoding(spec, "wgmma")
+    first = matrix_format(spec)
+    own, encoded = read_by(spec, spec.shared_memory, first.family), swizzle_encoding(spec, first.family)
     facts = {key: value for key, value in msgspec.to_builtins(own).items() if key in kept} | {
         "swizzles": [msgspec.to_builtins(mode) | {"encoding": encoded[mode.name]} for mode in own.swizzles],
-        "descriptor": matrix_format(spec, "wgmma").name,
-        "readable": {layout.majorness: list(readable(layout.majorness, catalog.database)) for layout in own.layouts},
-        "strides": _strides(catalog),
+        "descriptor": first.name,
+        "readable": {layout.majorness: list(readable(layout.majorness, catalog.database, family=first.family)) for layout in own.layouts},
+        "strides": _strides(catalog, first.family),
     }
     return {"memory": facts}
 
 
-def _strides(catalog: Catalog) -> dict[str, dict[str, Any]]:
+def _strides(catalog: Catalog, family: str) -> dict[str, dict[str, Any]]:
     """By majorness and swizzle: the strides that all operands use, and which operands use each at all."""
-    memory = read_by(catalog.database.spec, memory_of(catalog.database), "wgmma")
+    memory = read_by(catalog.database.spec, memory_of(catalog.database), family)
+    of = catalog.database, family
     return {
         majorness: {
-            name: {"all": sorted(used_strides(layout, catalog.database)), "users": stride_users(layout, catalog.database)}
+            name: {"all": sorted(used_strides(layout, *of)), "users": stride_users(layout, *of)}
             for each in memory.layouts
             if each.majorness == majorness
             for name in each.swizzles
