@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +27,19 @@ from ptxmma.generator.write import Change, compare
 _GENERATED = "generated"
 
 
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Leave memory to reference counts: nearly everything stays in use, and a search for garbage takes a fifth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_uncollected()
 def read(spec: Path, overlay: Path | None = None) -> Catalog:
     """Load, build, check and derive a spec; its ``evidence/`` is read on first use.
 
@@ -45,6 +60,7 @@ def read(spec: Path, overlay: Path | None = None) -> Catalog:
     return catalog
 
 
+@_uncollected()
 def changes(catalog: Catalog, out: Path, only: Sequence[str] = (), others: Mapping[str, Emitter] = MappingProxyType({})) -> list[Change]:
     """Return the changes below ``out`` that make it match the outputs of the spec.
 
