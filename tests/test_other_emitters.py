@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from click.testing import CliRunner, Result
@@ -228,27 +229,46 @@ def test_an_installed_package_registers_its_output(tmp_path: Path) -> None:
     assert not any((tmp_path / "usual").rglob("mine"))
 
 
-def _example(root: Path, name: str, out: Path) -> Path:
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "ptxmma", "generate", "--emitter", name, "--out", str(out)]
-    subprocess.run(command, check=True, cwd=root / "docs/examples/emitters", env=environment)
-    return out
+class _Guide(NamedTuple):
+    """The guide's commands, each with what it shows and what it prints, and a folder of all files that they make."""
+
+    sessions: list[tuple[str, str, str]]
+    made: Path
 
 
-def test_rust_takes_the_constants_of_the_guide(root: Path, catalog: Catalog, tmp_path: Path) -> None:
-    out = _example(root, "rust_constants", tmp_path / "out")
-    text = (out / "rust/src/mma.rs").read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def guide(root: Path, tmp_path_factory: pytest.TempPathFactory) -> _Guide:
+    folder = shutil.copytree(root / "docs/examples/emitters", tmp_path_factory.mktemp("guide") / "emitters")
+    ran = _Guide([], folder.parent / "made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path])
+        patch.setattr(sys, "modules", {**sys.modules})
+        for command, shown in sessions((root / "docs/outputs.rst").read_text(encoding="utf-8")):
+            ran.sessions.append((command, shown, printed(command, folder)))
+            shutil.copytree(folder / "out", ran.made, dirs_exist_ok=True)
+    return ran
+
+
+def test_the_guide_shows_what_happens(guide: _Guide) -> None:
+    assert len(guide.sessions) >= 8
+    for command, shown, text in guide.sessions:
+        assert is_shown(text, shown), f"$ {command}\n{text}"
+
+
+def test_rust_takes_the_constants_of_the_guide(guide: _Guide, catalog: Catalog, tmp_path: Path) -> None:
+    source = guide.made / "rust/src"
+    text = (source / "mma.rs").read_text(encoding="utf-8")
     assert 'ptx: "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", targets: &[("sm_80", "7.0"), ' in text
-    made = "".join(path.read_text(encoding="utf-8") for path in (out / "rust/src").iterdir())
+    made = "".join(path.read_text(encoding="utf-8") for path in source.iterdir())
     assert all(f"pub const {each.identifier.upper()}: Instruction" in made for each in catalog.all())
     if shutil.which("rustc") is None:
         pytest.skip("rustc is not installed")
     command = ["rustc", "--edition", "2021", "-Dwarnings", "--crate-type", "lib", "--emit", "metadata", "-o", str(tmp_path / "lib")]
-    subprocess.run([*command, str(out / "rust/src/lib.rs")], check=True)
+    subprocess.run([*command, str(source / "lib.rs")], check=True)
 
 
-def test_the_table_of_the_guide(root: Path, catalog: Catalog, tmp_path: Path) -> None:
-    text = (_example(root, "asm_table", tmp_path / "out") / "tables/matrix.def").read_text(encoding="utf-8")
+def test_the_table_of_the_guide(guide: _Guide, catalog: Catalog) -> None:
+    text = (guide.made / "tables/matrix.def").read_text(encoding="utf-8")
     rows = re.findall(r'^MATRIX\((\w+), "(.*)", "(.*)"\)$', text, re.M)
     assert {(name, spelling) for name, spelling, _ in rows} == {
         (each.identifier, each.canonical) for each in catalog.all() if each.family in ("mma", "mma.sp")
@@ -256,15 +276,6 @@ def test_the_table_of_the_guide(root: Path, catalog: Catalog, tmp_path: Path) ->
     answers = {name: constraints for name, _, constraints in rows}
     assert answers["mma_m16n8k16_f32_f16_f16_f32"] == "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f"
     assert answers["mma_sp_ordered_metadata_m16n8k32_f32_f16_f16_f32"] == "=f,=f,=f,=f,r,r,r,r,r,r,r,r,f,f,f,f,r,n"
-
-
-def test_the_guide_shows_what_happens(root: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(root / "docs/examples/emitters", tmp_path / "emitters")
-    examples = list(sessions((root / "docs/outputs.rst").read_text(encoding="utf-8")))
-    assert len(examples) >= 8
-    for command, shown in examples:
-        text = printed(command, Path(folder))
-        assert is_shown(text, shown), f"$ {command}\n{text}"
 
 
 def test_the_guide_shows_the_examples(root: Path) -> None:
