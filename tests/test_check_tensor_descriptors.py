@@ -82,6 +82,7 @@ def test_a_descriptor_chooses_a_product_of_its_opcode(line: str, kind: str, fiel
         (0x8400490 | 3 << 4, "dtype holds 3; allowed: 0 (f16), 1 (f32)"),
         (0x8400490 | 2 << 7, "atype holds 3; allowed: 0 (f16), 1 (bf16)"),
         (0x8400490 | 3 << 13 | 3 << 15, ""),  # negated and MN-major
+        (0x8400490 | 2 << 30, "max_shift is 16, but only .ws reads it"),
     ],
 )
 def test_fields_of_an_instruction_descriptor(bits: int, said: str) -> None:
@@ -212,3 +213,23 @@ def test_a_constant_where_every_assembler_takes_it(line: str, rules: list[str]) 
     declared = ".reg .b32 %r<4>; .reg .b64 %rd<2>; .reg .pred %p<2>;"
     findings = check(f".version 9.0\n.target sm_100a\n.func f()\n{{\n{declared}\n{line}\nret;\n}}\n")
     assert [each.rule for each in findings] == rules
+
+
+@pytest.mark.parametrize(
+    ("mask", "text"),
+    [
+        (0x3FC0, "a base offset of 3, but a pattern that starts 0 bytes after a multiple of 1024 needs 0"),
+        (0x3FFF, ""),
+    ],
+)
+def test_a_base_offset_is_judged_by_the_start_within_a_pattern(mask: int, text: str) -> None:
+    """TMA and allocators align tiles: of the address, often only the low bits are known."""
+    fields = _RIGHT & ~0x3FFF | 3 << 49
+    product = instruction_descriptor("f16", m=128, n=256, **_BF16)
+    made = (f"mov.b32 %r1, {product:#x};", f"and.b64 %rd3, %rd2, {mask:#x};", f"or.b64 %rd1, %rd3, {fields:#x};")
+    assert [message.partition(", ")[2].partition(" (")[0] for _, message in reported(*made, _F16)] == [text] * bool(text)
+
+
+def test_a_product_of_ws_may_shift_b() -> None:
+    bits = instruction_descriptor("f16", m=32, n=64, **_BF16) | 2 << 30
+    assert about_product(bits, _F16.replace("mma.", "mma.ws.")) == ""

@@ -150,7 +150,7 @@ class Checker:
             if self._protocol is not None:
                 tally.add(self._of_flow(function, tally.opcodes, self._protocol))
             bits = RegisterBits(function.text, function.passed)
-            tally.add(self._tensors.of_kernel(function, tally.opcodes, bits))
+            tally.add(self._tensors.of_kernel(function, tally.opcodes, bits, target, self._tensor_descriptors.product))
             tally.add(self._tensor_descriptors.of_function(function, tally.opcodes, bits, target))
         if tally.instructions and function.operands:
             tally.add(asm_operands.of_operands(function, [*self._judge.judged(function, target)]))

@@ -18,6 +18,19 @@ _FRAME = """\
     .reg .b64 %rd<4>;
     .shared .align 16 .b8 tile[512];
 """
+#: The head and the variables of a kernel that uses tensor memory.
+_TENSOR_KERNEL = """\
+.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry kernel()
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<2>;
+    .shared .align 8 .b8 slot[8];
+    .shared .align 8 .b8 bar[8];
+"""
 
 
 class Rule(NamedTuple):
@@ -45,6 +58,11 @@ class Rule(NamedTuple):
     def help(self) -> str:
         """The text of the rule in one paragraph."""
         return f"{self.what} {self.why} {self.fix}"
+
+
+def tensor_kernel(*lines: str) -> str:
+    """An example as a module for a chip that has tensor memory."""
+    return _TENSOR_KERNEL + "".join(f"    {row}\n" for line in (*lines, "ret;") for row in line.split("\n")) + "}\n"
 
 
 def module(example: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.operand_faults import constants
 from ptxmma.check.remarks import Remark, spelling_of
@@ -35,6 +35,33 @@ def of_kernel(
         yield Remark(function.operand(each, place), "warning", "tensor-memory-columns", text), each.opcode
 
 
+class Count(NamedTuple):
+    """The operand of an instruction that is a number of columns.
+
+    Attributes:
+        place: the number of the operand.
+        name: the operand's.
+        legal: the numbers that it may be.
+        columns: the number; None where it is not known.
+    """
+
+    place: int
+    name: str
+    legal: tuple[int, ...]
+    columns: int | None
+
+
+def count_of(catalog: Catalog, known: KnownBits, statement: Statement) -> Count | None:
+    """The number of columns that an instruction allocates or frees; None where it has no such operand."""
+    instruction = catalog.meaning(spelling_of(statement.opcode))
+    operands = instruction.forms[0].operands if instruction is not None else ()
+    for place, (operand, written) in enumerate(zip(operands, statement.operands, strict=False)):
+        if operand.kind == "columns":
+            value = known.of(written).within(32)
+            return Count(place, operand.name, tuple(operand.immediates or ()), None if value.unknown else value.value)
+    return None
+
+
 def _doubts(
     catalog: Catalog, known: KnownBits, allocating: Step, freeing: Step, statements: Iterable[Statement]
 ) -> Iterator[tuple[Statement, int, str]]:
@@ -42,16 +69,13 @@ def _doubts(
     allocated = set[int | None]()
     freed: list[tuple[Statement, int, int]] = []
     for each in statements:
-        instruction = catalog.meaning(spelling_of(each.opcode))
-        operands = instruction.forms[0].operands if instruction is not None else ()
-        place = next((number for number, operand in enumerate(operands) if operand.kind == "columns"), len(each.operands))
-        if place >= len(each.operands):
+        count = count_of(catalog, known, each)
+        if count is None:
             continue
-        value = known.of(each.operands[place]).within(32)
-        columns = None if value.unknown else value.value
-        if columns is not None and columns not in (operands[place].immediates or ()):
+        place, columns = count.place, count.columns
+        if columns is not None and columns not in count.legal:
             if integer(each.operands[place]) is None:
-                yield each, place, f"{operands[place].name} is {columns} here; it must be {constants(operands[place].immediates)}"
+                yield each, place, f"{count.name} is {columns} here; it must be {constants(count.legal)}"
             columns = None
         if each.opcode.startswith(opcodes(allocating)):
             allocated.add(columns)

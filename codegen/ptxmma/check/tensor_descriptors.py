@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ptxmma.ptx.statements import Function, Statement
 
 _MATRIX, _PRODUCT, _MASK = "shared-descriptor", "instruction-descriptor", "column-mask"
+#: The field that only products with a mask read.
+_SHIFT = "max_shift"
 #: The rules about them.
 _RULES = {_MATRIX: "descriptor", _PRODUCT: "instruction-descriptor", _MASK: "descriptor"}
 
@@ -82,6 +84,15 @@ class TensorDescriptors:
                 reported.add(message)
                 yield Remark(function.operand(statement, each.place), "warning", _RULES[each.kind], message), statement.opcode
 
+    def product(self, statement: Statement, known: KnownBits, target: str) -> Instruction | None:
+        """The product that an instruction makes of its instruction descriptor; None where it is not known."""
+        instruction = self._meaning(spelling_of(statement.opcode)) if statement.opcode.startswith(self._opcodes) else None
+        if instruction is None:
+            return None
+        described = self._described(instruction, tuple([_bracket(operand) for operand in statement.operands]))
+        place = next((each.place for each in described if each.kind == _PRODUCT), None)
+        return None if place is None else self._product(instruction, known.of(statement.operands[place]).within(32), target).chosen
+
     def _doubts(self, statements: Iterable[Statement], target: str, known: KnownBits) -> Iterator[tuple[Statement, _Described, str]]:
         for statement in statements:
             instruction = self._meaning(spelling_of(statement.opcode))
@@ -123,6 +134,8 @@ class TensorDescriptors:
         wrong = [each.text for each in format.wrong_fields(bits.value, bits.unknown)]
         if fields.get("sparse", instruction.sparse) != instruction.sparse:
             wrong.append(f"sparse is {fields['sparse']}, but the opcode multiplies {'sparse' if instruction.sparse else 'dense'} matrices")
+        if fields.get(_SHIFT) and not any(kind.kind == _MASK for kind in instruction.variant.instruction.operand_kinds.values()):
+            wrong.append(f"{_SHIFT} is {fields[_SHIFT]}, but only .ws reads it")
         chosen = None
         if not wrong and all(name in fields for name in decoded if argument_of(name)):
             try:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.catalog.resolution import OPERATION
-from ptxmma.check import tensor_allocations
+from ptxmma.check import collectors, tensor_allocations, tensor_bounds
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.ptx.calls import calls_others
 from ptxmma.ptx.flow_events import words_of
@@ -18,12 +18,12 @@ from ptxmma.ptx.register_sources import RegisterSources
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Set
+    from collections.abc import Callable, Iterator, Set
 
-    from ptxmma.catalog.instructions import Catalog
+    from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.check.findings import Severity
     from ptxmma.model import Protocol
-    from ptxmma.ptx.known_bits import RegisterBits
+    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
 _BARRIER_WAIT = re.compile(rb"mbarrier\.(?<![\w$%.]mbarrier\.)(?:try|test)_wait\b")
@@ -56,13 +56,22 @@ class TensorKernels:
             return []
         return [each for each in function.statements() if each.opcode.startswith(self._opcodes)]
 
-    def of_kernel(self, function: Function, opcodes: Set[bytes], bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(
+        self,
+        function: Function,
+        opcodes: Set[bytes],
+        bits: RegisterBits,
+        target: str,
+        product_of: Callable[[Statement, KnownBits, str], Instruction | None],
+    ) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on a kernel, each with the opcode that it is about.
 
         Args:
             function: the kernel.
             opcodes: of its matrix instructions.
             bits: of its registers.
+            target: the one that it is for.
+            product_of: the product that an instruction makes of its descriptor; None where it is not known.
         """
         text, statements = function.text, self._statements(function, opcodes)
         if not statements or calls_others(text):
@@ -71,6 +80,8 @@ class TensorKernels:
         yield from self._lacking(_FREE, allocated, text, "tensor-memory-kept", "it must free every allocation before it exits")
         if allocated is not None and _FREE in self._steps:
             yield from tensor_allocations.of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], self._steps[_FREE], statements)
+        yield from collectors.of_kernel(self._catalog.database.spec.instructions, statements)
+        yield from tensor_bounds.of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], statements, target, product_of)
         loaded = self._first(self._loads, statements)
         if loaded is not None:
             yield from self._unwaited(function, statements, loaded)

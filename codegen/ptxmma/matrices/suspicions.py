@@ -104,7 +104,7 @@ def suspicions(
         by_majorness.append({(suspicion.field, suspicion.rule): suspicion for suspicion in judged})
     shared = [suspicion for key, suspicion in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
     second = _second_part(read, majorness, unread)
-    return [*_unused(descriptor, codec, unknown), *second, *_of_pattern(read, memory, unread, database), *shared]
+    return [*_unused(descriptor, codec, unknown), *second, *_of_pattern(read, memory, codec, unknown, database), *shared]
 
 
 def _second_part(read: Descriptor, majorness: str | None, unread: set[str]) -> Iterator[Suspicion]:
@@ -214,16 +214,19 @@ def _unreadable(swizzle: str, majorness: str | None, element: str | None, known:
     return Suspicion("swizzle", "type", f"{element} cannot be read{how}, only {' or '.join(each.majorness for each in reading)}-major")
 
 
-def _of_pattern(read: Descriptor, memory: SharedMemory, unread: set[str], database: DatabaseLike) -> Iterator[Suspicion]:
-    if "base_offset" in unread:
+def _of_pattern(read: Descriptor, memory: SharedMemory, codec: Codec, unknown: int, database: DatabaseLike) -> Iterator[Suspicion]:
+    """What is doubtful about a base offset; of the start address, only the bits within a pattern need be known."""
+    base, start = codec.field("base_offset"), codec.field("start_address")
+    if unknown >> base.low & ones(base.width):
         return
     mode = mode_of(memory, read.swizzle)
     if mode.bytes == memory.alignment:
         if read.base_offset:
             yield Suspicion("base_offset", "base", f"a base offset of {read.base_offset}, but nothing is swizzled: it has no effect")
         return
-    if "start_address" in unread:
+    if unknown >> start.low & (mode.pattern >> start.shift) - 1:
         return
+    aligned = unknown >> start.low & ones(start.width)  # something above the pattern is not known
     first = read.start_address // mode.bytes * mode.bytes  # a step along the span stays in its line
     needed = base_offset(read.swizzle, first, database=database)
     layout = next(layout for layout in memory.layouts if read.swizzle in layout.swizzles)
@@ -231,9 +234,9 @@ def _of_pattern(read: Descriptor, memory: SharedMemory, unread: set[str], databa
     if swizzled(first, read.base_offset) == swizzled(first, needed):  # narrow swizzles heed the low bits of the base offset only
         return
     if read.base_offset:
-        text = f"a base offset of {read.base_offset}, but a pattern that starts at {first} needs {needed}"
-        yield Suspicion("base_offset", "pattern", text)
-    else:
+        place = f"{first % mode.pattern} bytes after a multiple of {mode.pattern}" if aligned else f"at {first}"
+        yield Suspicion("base_offset", "pattern", f"a base offset of {read.base_offset}, but a pattern that starts {place} needs {needed}")
+    elif not aligned:
         text = (
             f"{read.start_address} is not in the first line of a pattern, which repeats every {mode.pattern} bytes: right where the "
             f"matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at {first} needs base offset {needed}"

@@ -117,6 +117,10 @@ class KnownBits:
             known = self._known[operand] = self._computed(operand)
         return known
 
+    def writers(self, name: bytes) -> list[bytes]:
+        """The opcodes of the instructions that have a register for their first operand, or in it."""
+        return [opcode for opcode, _, _ in self._writes.get(name, ())]
+
     def _computed(self, operand: bytes) -> Bits:
         writes = self._writes.get(operand)
         if writes is None:

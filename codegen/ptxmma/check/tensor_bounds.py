@@ -1,0 +1,189 @@
+"""Accesses that leave tensor memory or the columns that their kernel has allocated, as far as addresses are known.
+
+Known are addresses that are constants, and those that add constants to the address that the allocation left in shared memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma.catalog.operands.tensor_operand import TensorOperand
+from ptxmma.catalog.requirements import targets_of
+from ptxmma.check import tensor_allocations
+from ptxmma.check.remarks import Remark, spelling_of
+from ptxmma.check.rule import Rule, tensor_kernel
+from ptxmma.ptx.literals import integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ptxmma.catalog.instructions import Catalog, Instruction
+    from ptxmma.model import Step, TensorMemory
+    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
+    from ptxmma.ptx.statements import Function, Statement
+
+_ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;\nld.shared.b32 %r0, [slot];"
+_LOAD = "tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r1, %r2, %r3, %r4}, [%r0+{}];\ntcgen05.wait::ld.sync.aligned;"
+_FREE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 64;"
+
+RULES: Mapping[str, Rule] = {
+    "tensor-memory-bounds": Rule(
+        "Loads, stores, copies and products stay in the columns that the kernel has allocated, and in the lanes that there are.",
+        "Other columns belong to other thread blocks of the multiprocessor, or to none. Assemblers look at no address.",
+        "Allocate the columns that the message names, or begin the access earlier.",
+        tensor_kernel(_ALLOC, _LOAD.replace("{}", "62"), _FREE),
+        tensor_kernel(_ALLOC, _LOAD.replace("{}", "60"), _FREE),
+    ),
+}
+
+_ADDRESS = re.compile(rb"\[\s*([\w$%]+)\s*(?:\+\s*(-?\w+)\s*)?\]")
+#: What makes an address of another one, or reads the first one from shared memory.
+_MOVED = re.compile(rb"(?<![\w$%.])(mov\.[bus]32|add\.[us]32|ld(?:\.\w+)*\.shared[\w.:]*)\s+([\w$%]+)\s*,([^;]*)")
+#: Instructions between an address and the one that it is made of.
+_DEEPEST = 64
+
+
+class _Access(NamedTuple):
+    """The part of tensor memory that an operand takes from its address on."""
+
+    place: int  # the number of the operand
+    lanes: int
+    columns: int
+    source: str
+
+
+class _Addresses:
+    """The addresses of a kernel: constants, and distances from what it loads from shared memory.
+
+    Args:
+        text: the kernel's.
+        known: the bits of its registers.
+        reading: the opcodes of instructions that read their first operand.
+    """
+
+    def __init__(self, text: bytes, known: KnownBits, reading: tuple[bytes, ...]) -> None:
+        self._known, self._reading = known, reading
+        self._moves: dict[bytes, list[tuple[bytes, bytes]]] = {}
+        for opcode, target, rest in _MOVED.findall(text):
+            self._moves.setdefault(target, []).append((opcode, rest))
+
+    def of(self, operand: bytes) -> tuple[int, bool] | None:
+        """The number of an address, and whether it counts from an allocation; None where it is not known."""
+        match = _ADDRESS.fullmatch(operand)
+        offset = integer(match[2]) if match and match[2] else 0
+        if match is None or offset is None:
+            return None
+        bits = self._known.of(match[1]).within(32)
+        if not bits.unknown:
+            return bits.value + offset, False
+        distance = self._distance(match[1])
+        return None if distance is None else (distance + offset, True)
+
+    def _distance(self, name: bytes) -> int | None:
+        """The sum of what is added to an address that is loaded."""
+        distance = 0
+        for _ in range(_DEEPEST):
+            moves = self._moves.get(name, [])
+            if len(moves) != 1 or sum(not opcode.startswith(self._reading) for opcode in self._known.writers(name)) > 1:
+                return None
+            opcode, rest = moves[0]
+            if opcode.startswith(b"ld"):
+                return distance
+            name, *added = (operand.strip() for operand in rest.split(b","))
+            numbers = [integer(operand) for operand in added]
+            if None in numbers:
+                return None
+            distance += sum(number for number in numbers if number is not None)
+        return None
+
+
+def of_kernel(
+    catalog: Catalog,
+    function: Function,
+    bits: RegisterBits,
+    allocating: Step,
+    statements: Sequence[Statement],
+    target: str,
+    product_of: Callable[[Statement, KnownBits, str], Instruction | None],
+) -> Iterator[tuple[Remark, bytes]]:
+    """The remarks on accesses of a kernel, each with the opcode that it is about.
+
+    Args:
+        catalog: of the instructions.
+        function: the kernel.
+        bits: of its registers.
+        allocating: the step of the protocol.
+        statements: the instructions of the kernel.
+        target: the one that it is for; empty where that is not known.
+        product_of: the product that an instruction makes of its descriptor; None where it is not known.
+    """
+    doubts = functools.partial(_doubts, catalog, function.text, allocating, statements, target, product_of)
+    for statement, access, text in bits.doubts(doubts):
+        message = f"{text} (PTX ISA {access.source})"
+        yield Remark(function.operand(statement, access.place), "warning", "tensor-memory-bounds", message), statement.opcode
+
+
+def _doubts(
+    catalog: Catalog,
+    text: bytes,
+    allocating: Step,
+    statements: Sequence[Statement],
+    target: str,
+    product_of: Callable[[Statement, KnownBits, str], Instruction | None],
+    known: KnownBits,
+) -> Iterator[tuple[Statement, _Access, str]]:
+    reading = {each.opcode for each in statements if each.operands and not each.operands[0].startswith((b"{", b"["))}
+    addresses = _Addresses(text, known, tuple(reading))
+    allocated = _allocated(catalog, known, allocating, statements)
+    for statement in statements:
+        if statement.broken is not None:
+            continue
+        instruction = product_of(statement, known, target) or catalog.meaning(spelling_of(statement.opcode))
+        memory = catalog.database.spec.tensor_memory_of(instruction.variant.facts) if instruction is not None else None
+        if instruction is None or memory is None:
+            continue
+        most = _most(catalog, memory, target)
+        for access in _accesses(instruction, statement):
+            address = addresses.of(statement.operands[access.place])
+            if address is None or address[0] < 0:
+                continue
+            number, relative = address
+            lane, column = memory.parts(number)
+            limit = min(allocated, most) if relative and allocated else most
+            what = f"the {limit} columns that the kernel has allocated" if limit < most else f"the {most} columns of tensor memory"
+            if column + access.columns > limit:
+                yield statement, access, f"columns {column} to {column + access.columns - 1} are not among {what}"
+            elif lane + access.lanes > memory.lanes:
+                yield statement, access, f"lanes {lane} to {lane + access.lanes - 1} are not among the {memory.lanes} of tensor memory"
+
+
+def _most(catalog: Catalog, memory: TensorMemory, target: str) -> int:
+    """The columns of tensor memory on a target; the most on any where it is not known."""
+    targets = targets_of(catalog.database.spec)
+    features = targets.features(target) if target in targets.by_name else ()
+    rows = (row.columns for row in memory.columns if not features or not {*row.targets}.isdisjoint(features))
+    return next(rows, memory.most_columns)
+
+
+def _allocated(catalog: Catalog, known: KnownBits, allocating: Step, statements: Sequence[Statement]) -> int:
+    """The columns of all allocations of a kernel; 0 where they are not known."""
+    allocations = (each for each in statements if each.broken is None and each.opcode.startswith(tensor_allocations.opcodes(allocating)))
+    counts = [tensor_allocations.count_of(catalog, known, each) for each in allocations]
+    columns = [count.columns for count in counts if count is not None and count.columns]
+    return sum(columns) if len(columns) == len(counts) else 0
+
+
+def _accesses(instruction: Instruction, statement: Statement) -> Iterator[_Access]:
+    """The parts of tensor memory that an instruction takes, as far as their sizes are known."""
+    form = next((form for form in instruction.forms if len(form.operands) == len(statement.operands)), None)
+    operands = form.operands if form is not None else ()
+    fragment = next((each for each in operands if each.kind == "fragment"), None)
+    for place, operand in enumerate(operands):
+        if not statement.operands[place].startswith(b"["):
+            continue
+        if isinstance(operand, TensorOperand) and operand.tensor is not None:
+            yield _Access(place, 1, operand.columns, operand.source)
+        elif operand.kind == "tensor-address" and fragment is not None and fragment.sizes.keys() == {"row", "col"}:
+            yield _Access(place, fragment.sizes["row"], fragment.sizes["col"], operand.source)
