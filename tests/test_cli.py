@@ -556,6 +556,7 @@ def test_completion_in_other_shells(shell: str) -> None:
         (["check", "--ptx", "8.1"], ["8.1"]),
         (["check", "--ignore", "stride,metad"], ["stride,metadata"]),
         (["layout", _F16, "--operand", ""], ["d", "a", "b", "c"]),
+        (["layout", _F16, "--operand", "d", "--as", _F16, "--as-operand", ""], ["a", "b", "c", "d"]),
         (["layout", _SPARSE, "--operand", "M"], ["metadata"]),
         (["trace", _WGMMA, "--swizzle", ""], ["none", "32", "64", "128"]),
         (["smem", "--swizzle", "6"], ["64"]),

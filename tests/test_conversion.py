@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import json
 import random
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import ptxmma
-from ptxmma.catalog.conversion import Arrange, Conversion, Shuffle, Side
+from ptxmma.catalog.conversion import Arrange, Conversion, Side
 from ptxmma.catalog.conversion_text import expression
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
 from ptxmma.cli import main
@@ -63,35 +68,35 @@ def _elements(
 
 
 def _run(conversion: Conversion, held: dict[tuple[int, int], Any], threads: int) -> dict[tuple[int, int], Any]:
-    """The registers of the target, by ``(thread, i)``, after the steps."""
-    count = 1 << conversion.source.numbers
-    files = [[held[thread, i] for i in range(count)] for thread in range(threads)]  # the elements of each thread in their order
-    step: Any
-    pending: dict[int, dict[int, list[Any]]] = {}
-    word = conversion.word
+    """The elements of the target, by ``(thread, i)``, after the steps on a file of registers."""
+    source, target = conversion.source, conversion.target
+    inside = 1 if source.bits != target.bits else 1 << source.inside  # elements are in no register before they are converted
+    files = [_registers([held[thread, i] for i in range(1 << source.numbers)], inside) for thread in range(threads)]
+    taken: list[dict[int, Any]] = [{} for _ in range(threads)]
     for step in conversion.steps:
         if isinstance(step, Arrange):
-            if pending:
-                files, pending = _landed(pending), {}
-            files = [[file[number] for register in step.registers for number in register] for file in files]
+            files, taken = _landed(files, taken)
+            flat = [[element for register in file for element in register] for file in files]
+            files = [[tuple(elements[number] for number in register) for register in step.registers] for elements in flat]
             continue
-        assert isinstance(step, Shuffle)
         for thread in range(threads):
-            base, lane = thread // _WARP * _WARP, thread % _WARP
+            lane = thread % _WARP
             sender = step.lanes[lane]
-            sent = step.sends[sender]
-            taken = pending.setdefault(thread, {})
-            assert step.takes[lane] not in taken
-            taken[step.takes[lane]] = files[base + sender][sent * word : (sent + 1) * word]
-        if step.mask is not None:
-            assert all(lane ^ step.mask == other for lane, other in enumerate(step.lanes))
-    if pending:
-        files = _landed(pending)
-    return {(thread, i): value for thread, file in enumerate(files) for i, value in enumerate(file)}
+            assert step.takes[lane] not in taken[thread]
+            assert step.mask is None or lane ^ step.mask == sender
+            taken[thread][step.takes[lane]] = files[thread - lane + sender][step.sends[sender]]
+    files, _ = _landed(files, taken)
+    assert {len(register) for file in files for register in file} == {1 << target.inside}
+    return {(thread, i): element for thread, file in enumerate(files) for i, element in enumerate(itertools.chain(*file))}
 
 
-def _landed(pending: dict[int, dict[int, list[Any]]]) -> list[list[Any]]:
-    return [[value for word in sorted(words) for value in words[word]] for _, words in sorted(pending.items())]
+def _registers(elements: list[Any], size: int) -> list[tuple[Any, ...]]:
+    return [tuple(elements[first : first + size]) for first in range(0, len(elements), size)]
+
+
+def _landed(files: list[Any], taken: list[dict[int, Any]]) -> tuple[list[Any], list[dict[int, Any]]]:
+    """The registers after all rounds of shuffles."""
+    return ([[words[number] for number in sorted(words)] for words in taken] if any(taken) else files), [{} for _ in taken]
 
 
 def _verify(source: ptxmma.Operand, target: ptxmma.Operand, conversion: Conversion, *, transpose: bool = False) -> None:
@@ -335,7 +340,11 @@ def test_the_command_reaches_tensor_memory() -> None:
         (["--as", _FP8], "--as needs --operand with elements in registers: a, b, c, d"),
         (["--operand", "d", "--as", _FP8, "--as-operand", "e"], f"{_FP8} has no operand e in registers; it has: a, b, c, d"),
         (["--operand", "d", "--as", _FP8, "--lane", "5", "--bits"], "--as is about a whole operand: leave out --lane, --bits"),
-        (["--operand", "d", "--as", _FP8, "--format", "csv"], "--as prints text, or with --json the same for programs"),
+        (
+            ["--operand", "d", "--as", _FP8, "--format", "csv"],
+            "--as prints text, with --json the same for programs, or with --format cuda a function",
+        ),
+        (["--operand", "d", "--format", "cuda"], "--format cuda is for --as"),
         (["--operand", "d", "--as-operand", "a"], "--as-operand names an operand of --as INSTRUCTION, which is missing"),
         (["--operand", "d", "--as", "tcgen05.wait::ld.sync.aligned"], "has no operand with elements in registers; it has: none"),
     ],
@@ -353,3 +362,188 @@ def test_formulas_of_lanes() -> None:
         values = [base ^ sum((lane >> old & 1) << new for new, old in enumerate(bits)) & 0b11101 for lane in range(_WARP)]
         text = expression(values)
         assert [eval(text, {"lane": lane}) for lane in range(_WARP)] == values, text
+
+
+#: Conversions of every kind, width and number of steps: source, target, transposed, with another order of K.
+_FUNCTIONS = [
+    (("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "d"), ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "a"), False, False),
+    ((_FP8, "d"), (_FP8, "a"), False, False),
+    ((_FP8, "d"), (_FP8, "a"), False, True),
+    (
+        ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "d"),
+        ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "a"),
+        False,
+        False,
+    ),
+    (("movmatrix.sync.aligned.m8n8.trans.b16", "d"), ("movmatrix.sync.aligned.m8n8.trans.b16", "d"), True, False),
+    (("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "r"), ("stmatrix.sync.aligned.m8n8.x4.shared.b16", "r"), False, False),
+    (("stmatrix.sync.aligned.m16n8.x4.trans.shared.b8", "r"), ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "b"), False, True),
+    (("stmatrix.sync.aligned.m16n8.x4.trans.shared.b8", "r"), ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "b"), False, False),
+    (("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "a"), ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "b"), False, False),
+    (("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "a"), ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "a"), True, False),
+    (("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "d"), (_FP8, "a"), False, False),
+]
+
+_HOST = """#include <cstdint>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+#define __device__
+#define __forceinline__ inline
+static std::mutex guard;
+static std::condition_variable all;
+static unsigned waiting, turn;
+static uint32_t values[32];
+static thread_local uint32_t self;
+static void meet() {
+  std::unique_lock<std::mutex> lock(guard);
+  const unsigned mine = turn;
+  if (++waiting == 32) { waiting = 0; ++turn; all.notify_all(); }
+  else all.wait(lock, [&] { return turn != mine; });
+}
+static uint32_t __shfl_sync(uint32_t, uint32_t value, int lane) {
+  values[self] = value;
+  meet();
+  const uint32_t got = values[lane];
+  meet();
+  return got;
+}
+static uint32_t __shfl_xor_sync(uint32_t mask, uint32_t value, int other) {
+  return __shfl_sync(mask, value, static_cast<int>(self) ^ other);
+}
+static uint32_t __byte_perm(uint32_t x, uint32_t y, uint32_t selector) {
+  const uint64_t both = static_cast<uint64_t>(y) << 32 | x;
+  uint32_t made = 0;
+  for (int place = 0; place < 4; place++) made |= static_cast<uint32_t>(both >> 8 * (selector >> 4 * place & 7) & 255) << 8 * place;
+  return made;
+}
+"""
+_DEVICE = "#include <cstdint>\n"
+
+_CALL = """
+template <uint32_t Bits>
+struct packed {
+  __device__ uint32_t operator()() const { return 0; }
+  template <class... More>
+  __device__ uint32_t operator()(uint32_t first, More... more) const {
+    return first | (sizeof...(more) ? (*this)(more...) << Bits % 32 : 0);
+  }
+};
+"""
+
+_HOST_RUN = """
+extern "C" void run@(const uint32_t* from, uint32_t* to) {
+  std::vector<std::thread> threads;
+  for (uint32_t lane = 0; lane < 32; lane++)
+    threads.emplace_back([=] { self = lane; thread@(from, to, lane); });
+  for (auto& each : threads) each.join();
+}
+"""
+
+_DEVICE_RUN = """
+__global__ void kernel@(const uint32_t* from, uint32_t* to) { thread@(from, to, threadIdx.x); }
+extern "C" void run@(const uint32_t* from, uint32_t* to) {
+  uint32_t *in, *out;
+  cudaMalloc(&in, 32 * {old} * 4);
+  cudaMalloc(&out, 32 * {new} * 4);
+  cudaMemcpy(in, from, 32 * {old} * 4, cudaMemcpyHostToDevice);
+  kernel@<<<1, 32>>>(in, out);
+  cudaMemcpy(to, out, 32 * {new} * 4, cudaMemcpyDeviceToHost);
+}
+"""
+
+
+def _program(conversions: list[Conversion], *, device: bool) -> str:
+    """A function ``runN(from, to)`` for each conversion, which executes it for the 32 threads of a warp."""
+    text = (_DEVICE if device else _HOST) + _CALL
+    for number, conversion in enumerate(conversions):
+        old, new = _sizes(conversion)
+        more = f", packed<{conversion.target.bits}>()" if conversion.source.bits != conversion.target.bits else ""
+        more += ", lane" if conversion.shuffles else ""
+        text += f"""namespace n{number} {{
+{conversion.to_cuda()}
+}}
+static __device__ void thread{number}(const uint32_t* from, uint32_t* to, uint32_t lane) {{
+  uint32_t old[{old}], made[{new}];
+  for (uint32_t each = 0; each < {old}; each++) old[each] = from[lane * {old} + each];
+  n{number}::convert(made, old{more});
+  for (uint32_t each = 0; each < {new}; each++) to[lane * {new} + each] = made[each];
+}}
+"""
+        run = _DEVICE_RUN if device else _HOST_RUN
+        text += run.replace("@", str(number)).replace("{old}", str(old)).replace("{new}", str(new))
+    return text
+
+
+def _sizes(conversion: Conversion) -> tuple[int, int]:
+    """The array of the source, elements where the widths differ and registers otherwise, and the registers of the target."""
+    source, target = conversion.source, conversion.target
+    packs = source.bits != target.bits
+    return 1 << source.numbers - (0 if packs else source.inside), 1 << target.numbers - target.inside
+
+
+def _functions_convert(library: ctypes.CDLL, conversions: list[Conversion]) -> None:
+    """Each function gives every element of the target the bits of the source's element, some bits of its number at a time."""
+    lane, all_lanes = np.arange(_WARP)[:, None], _WARP
+    for number, conversion in enumerate(conversions):
+        source, target = conversion.source, conversion.target
+        old, new = _sizes(conversion)
+        elements = np.arange(all_lanes << source.numbers, dtype=np.uint32).reshape(all_lanes, -1)
+        found = conversion.find(lane, np.arange(1 << target.numbers))
+        wanted = elements[found["lane"], found["i"]]
+        bits = target.bits
+        for shift in range(0, int(elements.max()).bit_length(), bits):
+            values = elements >> shift & (1 << bits) - 1
+            given = np.ascontiguousarray(values if old == values.shape[1] else _words(values, source.bits, old), np.uint32)
+            made = np.zeros((all_lanes, new), np.uint32)
+            pointers = [array.ctypes.data_as(ctypes.POINTER(ctypes.c_uint32)) for array in (given, made)]
+            getattr(library, f"run{number}")(*pointers)
+            assert np.array_equal(made, _words(wanted >> shift & (1 << bits) - 1, bits, new)), conversion
+
+
+def _words(values: Any, bits: int, count: int) -> Any:
+    parts = values.reshape(_WARP, count, -1).astype(np.uint64)
+    return (parts << np.arange(parts.shape[-1], dtype=np.uint64) * np.uint64(bits)).sum(-1).astype(np.uint32)
+
+
+def _conversions() -> list[Conversion]:
+    made = []
+    for source, target, transpose, permuted in _FUNCTIONS:
+        conversion = ptxmma.convert(_operand(*source), _operand(*target), transpose=transpose)
+        chosen = conversion.permuted if permuted else conversion
+        assert chosen is not None
+        made.append(chosen)
+    return made
+
+
+def test_functions_convert(tmp_path: Path) -> None:
+    compiler = shutil.which("g++") or shutil.which("clang++") or pytest.skip("no C++ compiler (g++ or clang++) is installed")
+    conversions = _conversions()
+    assert {each.kind for each in conversions} == {"same", "registers", "prmt", "quad", "warp"}
+    (tmp_path / "functions.cpp").write_text(_program(conversions, device=False))
+    options = ["-std=c++14", "-O1", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror", "-pthread", "-shared", "-fPIC"]
+    done = subprocess.run([compiler, *options, "functions.cpp", "-o", "functions.so"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:4000]
+    _functions_convert(ctypes.CDLL(str(tmp_path / "functions.so")), conversions)
+
+
+@pytest.mark.nvcc
+@pytest.mark.gpu
+def test_functions_convert_on_a_gpu(nvcc: str, gpu: str, tmp_path: Path) -> None:  # noqa: ARG001  # skips without one
+    conversions = _conversions()
+    (tmp_path / "functions.cu").write_text(_program(conversions, device=True))
+    command = [nvcc, "-std=c++14", "-arch=sm_90", "-shared", "-Xcompiler", "-fPIC", "functions.cu", "-o", "functions.so"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:4000]
+    _functions_convert(ctypes.CDLL(str(tmp_path / "functions.so")), conversions)
+
+
+def test_an_exchange_through_memory_has_no_function() -> None:
+    instruction = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+    conversion = ptxmma.convert(_operand(instruction, "d"), _operand(instruction, "a"), transpose=True)
+    with pytest.raises(ValueError, match="no function without memory: bit 0 of the lane is"):
+        conversion.to_cuda()
+    code, output = _layout(instruction, "--operand", "d", "--as", instruction, "--transpose", "--format", "cuda")
+    assert (code, "no function without memory" in output) == (2, True)
+    assert _layout(_FP8, "--operand", "d", "--as", _FP8, "--format", "cuda") == (0, f"{_conversions()[1].to_cuda()}\n")

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pytest
 
 from cuda_calls import Nvcc
-from ptxmma import emulate, instruction, paths
+from ptxmma import convert, emulate, instruction, paths
+from ptxmma.catalog.conversion import Arrange
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices.shared_memory import SharedLayout, bank_conflicts
 
@@ -67,6 +68,7 @@ _HEADERS = """#include <cstdio>
 #include <ptxmma/mma/tf32_tf32.cuh>
 #include <ptxmma/wgmma/bf16_bf16.cuh>
 #include <ptxmma/wgmma/e4m3_e4m3.cuh>
+#include <ptxmma/wgmma/tf32_tf32.cuh>
 #include <ptxmma/wgmma_sp/e4m3_e4m3.cuh>
 using namespace ptxmma;
 """
@@ -195,6 +197,11 @@ def test_vectors_of_an_accumulator_lie_side_by_side(tmp_path: Path) -> None:
             ("wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", "wgmma<shape<64, 64, 32>, f32, e4m3, e4m3>"),
             True,
         ),
+        (
+            ("wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32", "wgmma<shape<64, 128, 8>, f32, tf32, tf32>"),
+            ("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32", "wgmma<shape<64, 64, 8>, f32, tf32, tf32>"),
+            True,
+        ),
     ],
 )
 def test_an_accumulator_is_carried_to_the_next_product(
@@ -218,6 +225,11 @@ def test_an_accumulator_is_carried_to_the_next_product(
         for lane in range(128):
             row, k = following.coords(lane, i)
             assert accumulator.coords(lane, element) == (row, columns[k])
+    conversion = convert(accumulator, following)
+    free = conversion.permuted or conversion
+    (step,) = free.steps
+    assert isinstance(step, Arrange)
+    assert (list(free.k) or list(range(depth)), [element for register in step.registers for element in register]) == (columns, sources)
 
 
 _KERNELS = """

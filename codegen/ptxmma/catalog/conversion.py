@@ -123,6 +123,19 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
             found[old.name] = found[old.name] | (place[new.name] >> new.bit & 1) << old.bit
         return found
 
+    def to_cuda(self) -> str:
+        """A CUDA function for the registers of a thread, ``convert(target, source)``; with shuffles it also takes the lane.
+
+        Where the widths of the elements differ, the source is an array of elements, and ``pack`` makes a register of some of them.  The
+        registers of several tiles are one array.
+
+        Raises:
+            ValueError: the exchange needs memory.
+        """
+        from ptxmma.catalog import conversion_cuda
+
+        return conversion_cuda.function(self)
+
     def __str__(self) -> str:
         from ptxmma.catalog import conversion_text
 

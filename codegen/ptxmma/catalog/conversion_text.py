@@ -13,19 +13,23 @@ if TYPE_CHECKING:
 
 def text(conversion: Conversion) -> str:
     """The kind, the tiles that take part, and the steps as a program for each thread."""
+    lines = [*header(conversion), *(f"  {line}" for line in program(conversion))]
+    if conversion.permuted is not None:
+        lines += ["", "With another order of K:", text(conversion.permuted)]
+    return "\n".join(lines)
+
+
+def header(conversion: Conversion) -> list[str]:
+    """What becomes what, and at what cost."""
     source, target = conversion.source, conversion.target
     lines = [f"{_named(source)} to {_named(target)}: {TEXTS[conversion.kind]}"]
     if conversion.why:
         lines.append(f"because {conversion.why}")
     lines += [part for side, name in zip((source, target), names(conversion), strict=True) for part in _parts(side, name)]
     if conversion.k:
-        lines.append(
-            f"along K, {target.name} holds what {source.name} has at {', '.join(map(str, conversion.k))}: the other factor has to follow"
-        )
-    lines += [f"  {line}" for line in program(conversion)]
-    if conversion.permuted is not None:
-        lines += ["", "With another order of K:", *text(conversion.permuted).splitlines()]
-    return "\n".join(lines)
+        order = ", ".join(map(str, conversion.k))
+        lines.append(f"along K, {target.name} holds what {source.name} has at {order}: the other factor has to follow")
+    return lines
 
 
 def program(conversion: Conversion) -> list[str]:
@@ -54,7 +58,7 @@ def names(conversion: Conversion) -> tuple[str, str]:
 
 
 def expression(values: Sequence[int]) -> str:
-    """A number for each lane as a formula: ``(lane & 1) * 2 ^ 1``; each bit of it is one bit of the lane, or constant."""
+    """A number for each lane as a formula: ``((lane & 1) * 2) ^ 1``; each bit of it is one bit of the lane, or constant."""
     terms = []
     bits, bit = len(values).bit_length() - 1, 0
     while bit < bits:
@@ -71,7 +75,9 @@ def expression(values: Sequence[int]) -> str:
     alone = len(terms) == 1 and not values[0]
     texts = [part if part == "lane" or (alone and moved == 1) else f"({part})" for part, moved in terms]
     total = " + ".join(text if moved == 1 else f"{text} * {moved}" for text, (_, moved) in zip(texts, terms, strict=True))
-    return f"{total} ^ {values[0]}" if values[0] else total
+    if not values[0]:
+        return total
+    return f"({total}) ^ {values[0]}" if "*" in total or "+" in total else f"{total} ^ {values[0]}"
 
 
 def record(conversion: Conversion) -> dict[str, Any]:

@@ -108,9 +108,9 @@ def plan(origin: Mapping[Bit, Bit], source: Registers, target: Registers, *, fre
             for register in range(1 << len(target.bits) - target.inside)
         )
     )
-    steps: list[Step] = [] if not free and _unchanged(first, source.inside) else [first]
+    steps: list[Step] = [] if not free and _unchanged(first, len(chosen), source.inside) else [first]
     steps += _rounds(origin, words, taken)
-    steps += [] if _unchanged(last, target.inside) else [last]
+    steps += [] if _unchanged(last, len(chosen), target.inside) else [last]
     lanes = {each.bit for bit in moved for each in (bit, origin[bit]) if each.name == "lane"}
     return "quad" if max(lanes) < _QUAD_BITS else "warp", tuple(steps)
 
@@ -176,7 +176,7 @@ def _gathered(number: int, bits: Sequence[int]) -> int:
     return sum((number >> bit & 1) << place for place, bit in enumerate(bits))
 
 
-def _unchanged(step: Arrange, inside: int) -> bool:
-    """Whether each register is what it was."""
+def _unchanged(step: Arrange, inside: int, before_or_after: int) -> bool:
+    """Whether each register stays as it is: it holds as many elements of a word, and in their order."""
     flat = [number for register in step.registers for number in register]
-    return all(len(register) == 1 << inside for register in step.registers) and flat == list(range(len(flat)))
+    return inside == before_or_after and flat == list(range(len(flat)))

@@ -90,7 +90,7 @@ _AXES = {
     shell_complete=completed(_target_operands),
     help="The operand of --as; the first matrix that it reads by default.",
 )
-@table_options("svg")
+@table_options("svg", moved_fragment.CUDA)
 def command(
     spelling: str,
     database: str | None,
@@ -124,7 +124,7 @@ def command(
     register holds; without any of them, Triton's bases.
 
     With --as, says how the registers of the operand become an operand of another instruction: an accumulator A of the next product, or what
-    stmatrix or tcgen05.st stores.
+    stmatrix or tcgen05.st stores; with --format cuda as a function.
 
     \b
     Examples:
@@ -153,6 +153,8 @@ def command(
         source = _moved(instruction, operand, through, database)
         moved_fragment.show(source, find(converted, database), as_operand, form, transpose=transpose)
         return
+    if form == moved_fragment.CUDA:
+        raise click.UsageError(f"--format {form} is for --as: a function that brings the registers of --operand to another operand")
     if through is not None and meant is None:
         raise click.UsageError(f"--through is for an --operand in tensor memory: {', '.join(tensor) or 'this instruction has none'}")
     if meant is not None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ptxmma.catalog.operands import Operand
     from ptxmma.catalog.operands.tensor_fragment import TensorFragment
 
+#: The format of a function for a kernel.
+CUDA = "cuda"
+
 
 def fragments(instruction: Instruction) -> dict[str, Operand]:
     """The operands of an instruction that hold elements in registers, by name; what it reads comes first."""
@@ -25,8 +28,8 @@ def show(source: Operand | TensorFragment, target: Instruction, name: str | None
     from ptxmma.catalog.conversion import convert
     from ptxmma.catalog.conversion_text import record
 
-    if form not in ("grid", "json"):
-        raise click.UsageError("--as prints text, or with --json the same for programs")
+    if form not in ("grid", "json", CUDA):
+        raise click.UsageError(f"--as prints text, with --json the same for programs, or with --format {CUDA} a function")
     known = fragments(target)
     chosen = next(iter(known), "") if name is None else name.lower()
     if chosen not in known:
@@ -34,9 +37,10 @@ def show(source: Operand | TensorFragment, target: Instruction, name: str | None
         raise click.UsageError(f"{target.canonical} has no operand {chosen or 'with elements'} in registers; it has: {listed}")
     try:
         conversion = convert(source, known[chosen], transpose=transpose)
+        answer = conversion.to_cuda() if form == CUDA else str(conversion)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if form == "json":
         emit(record(conversion))
     else:
-        click.echo(str(conversion))
+        click.echo(answer)
