@@ -36,17 +36,32 @@ export function recordsOf({ columns, rows }) {
   return rows.map((row) => /** @type {Row} */ (Object.fromEntries(columns.flatMap((name, place) => (row[place] === undefined || row[place] === null ? [] : [[name, row[place]]])))));
 }
 
+/** @typedef {[name: string, allowed: string[]][][]} Condition alternatives, each with the values that it allows for some facts */
+
+/** @type {Map<string, Condition>} */
+const readConditions = new Map();
+
 /**
  * Whether some facts meet a condition: `m=64|128 shape=x1; m=256` asks for m of 64 or 128 with the shape x1, or for m of 256.
- * @param {string | undefined} condition without one there is nothing to meet
+ * @param {string | undefined} text without one there is nothing to meet
  * @param {Record<string, string | number>} facts
  * @returns {boolean}
  */
-export function holds(condition, facts) {
-  if (!condition) return true;
-  return condition.split("; ").some((each) => each.split(" ").every((part) => {
+export function holds(text, facts) {
+  if (!text) return true;
+  let condition = readConditions.get(text);
+  if (!condition) readConditions.set(text, (condition = readCondition(text)));
+  return condition.some((each) => each.every(([name, allowed]) => allowed.includes(String(facts[name] ?? ""))));
+}
+
+/**
+ * @param {string} text
+ * @returns {Condition}
+ */
+function readCondition(text) {
+  return text.split("; ").map((each) => each.split(" ").map((part) => {
     const [name, allowed] = part.split("=");
-    return allowed.split("|").includes(String(facts[name] ?? ""));
+    return [name, allowed.split("|")];
   }));
 }
 
