@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
+import pickle
 import re
 import subprocess
 import sys
@@ -412,3 +414,41 @@ def test_importing_needs_neither_yaml_nor_numpy() -> None:
         "print(sorted({'yaml', 'numpy', 'jinja2', 'jsonschema', 'click', 'ptxmma.generator'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
+def _same() -> dict[str, Any]:
+    """An object of each kind that compares by what it is, with one that differs."""
+    mma = ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    opcode = "tcgen05.mma.cta_group::1.kind::f16.collector::a::fill"
+    product = ptxmma.instruction(opcode, m=128, n=256, dtype="f32", atype="bf16", btype="bf16")
+    wider = ptxmma.instruction(opcode, m=128, n=128, dtype="f32", atype="bf16", btype="bf16")
+    image = ptxmma.shared_memory.of(product, "b", "32B")
+    return {
+        "instruction": (mma, ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")),
+        "product": (product, wider),
+        "operand": (mma.operand("a"), mma.operand("b")),
+        "operand in tensor memory": (product.operand("d-tmem"), wider.operand("d-tmem")),
+        "operand list": (mma.forms[0], product.forms[0]),
+        "image": (image, ptxmma.shared_memory.of(product, "b", "none")),
+        "image of any matrix": (ptxmma.shared_memory.SharedLayout("f16", "K", "32B", 8, 16), image),
+    }
+
+
+@pytest.mark.parametrize("kind", _same())
+def test_pickles_and_copies_are_equal(kind: str) -> None:
+    one, other = _same()[kind]
+    copies = [pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)]  # our own bytes
+    for made in copies:
+        assert made == one
+        assert hash(made) == hash(one)
+    assert one not in (other, "text", None)
+    assert len({one, other, *copies}) == 2
+
+
+def test_a_pickle_of_an_instruction_is_its_spelling(catalog: Catalog) -> None:
+    """The packaged database stays where it is; another one goes along."""
+    packaged = ptxmma.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    assert len(pickle.dumps(packaged)) < 1000
+    assert pickle.loads(pickle.dumps(packaged)) is packaged
+    own = ptxmma.instruction(packaged.canonical, database=msgspec.structs.replace(catalog.database, generated="another"))
+    assert pickle.loads(pickle.dumps(own)) == own != packaged

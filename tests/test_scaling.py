@@ -558,6 +558,17 @@ def test_formats_that_do_not_exist(catalog: Catalog) -> None:
 # --- cuBLAS's order -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("axis", [-1, -2])
+@pytest.mark.parametrize("scale", ["ue8m0", "ue4m3"])
+def test_padding_in_the_order_of_cublas_is_zeros_of_every_type(scale: str, axis: int) -> None:
+    """Zeros are bits: as a number, 0 is a NaN of ue8m0, and a NaN in the padding makes all of D NaN."""
+    codes = np.full((200, 9) if axis == -1 else (9, 200), 0x38, np.uint8)
+    packed = scaling.to_cublas(types.typed(codes, element := scaling.custom("e2m1", scale, 16).scale), axis)
+    assert packed.dtype == types.dtype(element)
+    assert np.count_nonzero(packed.view(np.uint8)) == codes.size
+    assert set(packed.view(np.uint8).tolist()) == {0, 0x38}
+
+
 def test_scales_in_the_order_of_cublas() -> None:
     """The place of each factor is that of cuBLAS's documentation; tiles follow each other along K."""
     random = np.random.default_rng(0)

@@ -372,6 +372,26 @@ def test_every_illegal_field_is_refused(name: str) -> None:
                     sparse.decompress(values, metadata, name)
 
 
+def test_fields_out_of_order_are_legal_where_the_instructions_for_a_type_take_them() -> None:
+    """FP6 and FP4 exist with ordered metadata only, and so does an instruction that says so; the C functions refuse the same."""
+    fields = sparse.from_fields(np.array([[0b0100, 0b0001]]))
+    values = np.arange(1, 5, dtype=np.uint8)[None]
+    assert sparse.decompress(values.astype(np.float16), fields, "2:4").tolist() == [[1, 2, 0, 0, 4, 3, 0, 0]]
+    for element in ("e2m1", "e2m3", "e3m2"):
+        kind = next(entry for entry in _SPEC.types.elements if entry.name == element)
+        for stored in (elements.typed(values.copy(), kind), values):
+            with pytest.raises(ValueError, match=r"^the metadata of row 0, chunk 1 is 0b0001, out of order in 2:4; legal: 0b0100, 0b1000"):
+                sparse.decompress(stored, fields, "2:4", element=element)
+    with pytest.raises(ValueError, match="out of order in 2:4"):
+        sparse.decompress(elements.typed(values.copy(), kind), fields, "2:4")
+    either = [ptxmma.instruction(f"mma.sp{how}.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32") for how in ("", "::ordered_metadata")]
+    assert sparse.decompress(values.astype(np.float16), fields, either[0]).any()
+    with pytest.raises(ValueError, match="out of order in 2:4"):
+        sparse.decompress(values.astype(np.float16), fields, either[1])
+    with pytest.raises(ValueError, match="element = 'f16' does not fit values of dtype uint8; that dtype holds "):
+        sparse.decompress(values, fields, "2:4", element="f16")
+
+
 def test_a_made_up_pattern() -> None:
     """A pattern is only what its spec says: here 1 of 4, with fields of its own."""
     database = catalog().database

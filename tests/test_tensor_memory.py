@@ -171,6 +171,21 @@ def test_places_are_added_to_addresses_alone(base: int) -> None:
         place.address(base)
 
 
+@pytest.mark.parametrize("narrow", [np.int8, np.uint8, np.int16, np.uint16])
+def test_addresses_do_not_overflow_in_narrow_integers(narrow: type) -> None:
+    """Rows and columns of 8 and 16 bits have the addresses of wide ones, and of scalars."""
+    d = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256, dtype="f32", atype="bf16", btype="bf16").operand("d-tmem")
+    assert isinstance(d, ptxmma.TensorOperand)
+    rows, cols = [0, 5, 100, 127], [0, 127, 100, 3]
+    row: np.ndarray[tuple[int, ...], Any] = np.array(rows, narrow)
+    col: np.ndarray[tuple[int, ...], Any] = np.array(cols, narrow)
+    wanted = [d.locate(r, c).address(64) for r, c in zip(rows, cols, strict=True)]
+    assert d.locate(row, col).address(64).tolist() == wanted
+    load = ptxmma.instruction("tcgen05.ld.sync.aligned.16x256b.x4.b32")
+    each = [d.through(load).locate(r, c, base=64) for r, c in zip(rows, cols, strict=True)]
+    assert d.through(load).locate(row, col, base=64).address.tolist() == [place.address for place in each]
+
+
 @pytest.mark.parametrize("base", [400, np.array([0, 400])])
 def test_an_operand_that_would_leave_tensor_memory_has_no_address(base: Any) -> None:
     place = ptxmma.instruction(_ONE, m=128, n=256, **_BF16).operand("d-tmem").locate(37, 200)

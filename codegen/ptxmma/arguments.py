@@ -9,7 +9,9 @@ from typing import Any
 
 
 def in_range(name: str, value: Any, limit: int, *, check: bool = True) -> Any:
-    """A scalar as ``int``, or an array (whatever has a shape) as it is, checked; ``check=False`` leaves the range of arrays unchecked.
+    """A scalar as ``int``, or an array (whatever has a shape), checked; ``check=False`` leaves the range of arrays unchecked.
+
+    A NumPy array of integers of 8 or 16 bits comes back with 64: addresses that are computed from it do not fit the narrow type.
 
     Raises:
         TypeError: neither an integer nor an array.
@@ -22,7 +24,8 @@ def in_range(name: str, value: Any, limit: int, *, check: bool = True) -> Any:
                 low, high = int(value.min()), int(value.max())
                 if low < 0 or high >= limit:
                     raise ValueError(f"{name} reaches from {low} to {high}; allowed: 0..{limit - 1}")
-            return value
+            narrow = type(value).__module__ == "numpy" and value.dtype.kind in "iu" and value.dtype.itemsize < 4
+            return value.astype("int64") if narrow else value
         value = integer(name, value, "an integer or an array of integers")
     if not 0 <= value < limit:
         raise ValueError(f"{name} = {value} is out of range: 0..{limit - 1}")

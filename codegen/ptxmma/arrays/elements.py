@@ -184,10 +184,10 @@ def numbers(bits: Array, element: ElementType) -> Array:
 
 
 def extended(array: Array, shape: tuple[int, ...], fill: int = 0) -> Array:
-    """The array with ``fill`` after its elements, up to ``shape``; itself where it has that shape."""
+    """The array with elements of the bits ``fill`` after its own, up to ``shape``; itself where it has that shape."""
     if array.shape == shape:
         return array
-    result = np.full(shape, fill, array.dtype)
+    result = np.full(shape, fill, f"u{array.dtype.itemsize}").view(array.dtype)  # 0 as a number is a NaN of ue8m0, which has no zero
     result[tuple(map(slice, array.shape))] = array
     return result
 
@@ -196,8 +196,11 @@ def joined(codes: Array, bits: int) -> Array:
     """Codes of so many bits, narrow ones one in each byte, as contiguous full bytes along the last axis, low bits first."""
     if bits >= 8:
         return np.ascontiguousarray(codes)
-    each = codes.reshape(*codes.shape[:-1], -1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)
-    return np.ascontiguousarray(np.bitwise_or.reduce(each, axis=-1))
+    each = 8 // bits
+    packed = codes[..., ::each]
+    for place in range(1, each):
+        packed = packed | codes[..., place::each] << np.uint8(place * bits)
+    return np.ascontiguousarray(packed)
 
 
 def grouped(codes: Array, bits: int, count: int, size: int) -> Array:

@@ -86,6 +86,16 @@ class Instruction:
     def __repr__(self) -> str:
         return f"<ptxmma.Instruction {self.canonical}>"
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both have one spelling, one choice of what a descriptor says, and equal databases."""
+        if not isinstance(other, Instruction):
+            return NotImplemented
+        same = self.canonical == other.canonical and self.variant.chosen == other.variant.chosen
+        return same and (self.database is other.database or self.database == other.database)
+
+    def __hash__(self) -> int:
+        return hash((self.canonical, self.variant.chosen))
+
     @property
     def identifier(self) -> str:
         """Its name in generated code: ``mma_sp_m16n8k32_f32_f16_f16_f32``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import os
 import re
@@ -224,6 +225,23 @@ def instructions(
     passing = _passing(in_database, family, target, ptx, atype, elements, shape, sparse)
     part = re.compile(".*".join(map(re.escape, (pattern or "").split("*"))))
     return (each for each in passing if documented in (None, each.documented) and part.search(each.canonical))
+
+
+def _reduced(instruction: Instruction) -> tuple[Callable[..., Instruction], tuple[object, ...]]:
+    """What pickles and copies of an instruction hold: its spelling and choices, and its database unless that is the packaged one."""
+    from ptxmma import paths
+
+    database = instruction.database
+    packaged = database.memo.get("path") == os.fspath(paths.DATABASE)
+    return _restored, (instruction.canonical, instruction.variant.chosen, None if packaged else database)
+
+
+def _restored(spelling: str, chosen: tuple[tuple[str, str | int], ...], database: Database | None) -> Instruction:
+    opcode = catalog(database).find(spelling)
+    return opcode.resolved(**dict(chosen)) if chosen else opcode
+
+
+copyreg.pickle(Instruction, _reduced)
 
 
 def _shapes(instruction: Instruction) -> tuple[str, ...]:

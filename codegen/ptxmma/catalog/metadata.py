@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxmma.arguments import in_range, integer
 from ptxmma.catalog.variants import Variant
-from ptxmma.model import Choice, Granularity, Layout, RegisterLayout, matches
+from ptxmma.model import Choice, Granularity, Layout, RegisterLayout
 
 if TYPE_CHECKING:
     from ptxmma.arrays.tiling import Tiling
@@ -31,8 +31,7 @@ class Metadata:
     def __init__(self, layout: Layout, entry: RegisterLayout, pattern: Granularity, choice: Choice, variant: Variant) -> None:
         self.layout = layout
         self.granularity = pattern
-        ordered = pattern.ordered and pattern.ordered_when and matches(pattern.ordered_when, variant.facts)
-        self.legal = pattern.ordered if ordered else pattern.legal
+        self.legal = pattern.admitted(variant.facts)
         self.padding = next(field for occupied, field in choice.fields.items() if not int(occupied, 2))
         self.rows, self.chunks, self.selectors = (layout.axes[axis] for axis in ("row", "chunk", "selector"))
         self.width = pattern.width

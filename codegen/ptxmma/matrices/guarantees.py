@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from ptxmma.model import ElementType
 Bound = Callable[[Products], Array]
 #: The manual's guarantee, among those of :func:`guarantees`.
 MANUAL = ""
+
+
+class UnpromisedWarning(UserWarning):
+    """A number is further from the exact one than the manual promises, but a chip was seen to compute so."""
 
 
 def guarantees(instruction: Instruction) -> dict[str, Bound]:
@@ -52,6 +57,17 @@ def rounded(value: Array, element: ElementType) -> Array:
     """Numbers in the dtype of an element type, rounded to nearest."""
     with np.errstate(all="ignore"):
         return value.astype(elements.dtype(element))
+
+
+def judged(answer: Array, value: Array, bound: Array, observed: Mapping[str, Array]) -> Array:
+    """Which numbers are within the manual's bound of the values; warns of those that a chip was seen to compute all the same."""
+    right = admitted(answer, value, bound)
+    for chip, wider in {} if right.all() else observed.items():
+        if computed := int((admitted(answer, value, wider) & ~right).sum()):
+            numbers = f"{computed} of the refused numbers are" if computed > 1 else "1 of the refused numbers is"
+            text = f"{numbers} beyond what the manual promises, but within what an {chip} computes"
+            warnings.warn(f"{text}: pass chip={chip!r} to judge by that chip", UnpromisedWarning, stacklevel=3)
+    return right
 
 
 def refuse_unobserved(chip: str | None, observed: dict[str, Array], instruction: Instruction) -> None:

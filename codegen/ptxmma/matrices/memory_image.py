@@ -83,6 +83,18 @@ class SharedLayout(Geometry):
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{name} of a SharedLayout cannot be deleted")
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both lay the same matrices out in the same way."""
+        return self._key() == other._key() if isinstance(other, SharedLayout) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        """All that makes it what it is; whatever else it holds follows from this."""
+        own = (self.element, self.padded, self.majorness, self.swizzle, self.x, self.k, self.lbo, self.sbo, self.start, self.base_offset)
+        return (type(self), *own, self.family)
+
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__} {self.element.name} {self.majorness}-major {self.swizzle}: {self.x} x {self.k} in {self.size} bytes "

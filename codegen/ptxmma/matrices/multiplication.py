@@ -17,7 +17,7 @@ from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.matrices import shared_memory, sparse
 from ptxmma.matrices.arithmetic import Factors, Products
 from ptxmma.matrices.given_operands import GivenOperands, check_batches
-from ptxmma.matrices.guarantees import MANUAL, admitted, guarantees, refuse_unobserved, rounded
+from ptxmma.matrices.guarantees import MANUAL, admitted, guarantees, judged, refuse_unobserved, rounded
 from ptxmma.matrices.product_operands import ADDEND, ADDS, METADATA, NAMES, A, B, Part, product_operands
 from ptxmma.model import ElementType
 
@@ -62,10 +62,11 @@ class Emulated(msgspec.Struct, frozen=True, eq=False):
             ValueError: registers of another shape or width, a batch that does not fit, or a chip for which nothing is observed.
         """
         refuse_unobserved(chip, self.observed, self.instruction)
-        bound = self.bound if chip is None else self.observed[chip]
         answer = elements.numbers(elements.codes(product_operands(self.instruction).d.unpack(registers), self._d_type), self._d_type)
         check_batches({"registers": answer, "D": self.matrix})
-        return admitted(answer, self.matrix, bound)
+        if chip is not None:
+            return admitted(answer, self.matrix, self.observed[chip])
+        return judged(answer, self.matrix, self.bound, self.observed)
 
 
 def multiply(

@@ -39,6 +39,10 @@ class SharedOperand(SharedLayout):
         places |= {"padded": chosen.padded, "family": instruction.variant.instruction.family, "database": instruction.database}
         super().__init__(chosen.element, majorness, swizzle, lines, depth, **places)
 
+    def _key(self) -> tuple[object, ...]:
+        """As of a :class:`SharedLayout`, and which of the two matrices it is."""
+        return (*super()._key(), self._turned)
+
     def store(self, matrix: Any) -> Any:
         """The image, ``uint8`` (..., size), of a matrix ``(..., *shape)`` of the type's dtype or its raw bits; bytes of padding are 0.
 

@@ -29,12 +29,12 @@ from ptxmma.arrays.metadata_bytes import fields as fields  # these belong to wha
 from ptxmma.arrays.metadata_bytes import from_fields as from_fields
 from ptxmma.arrays.shapes import cropped_shape
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.matrices.sparse_arguments import bits_of, checked_mask, checked_matrix, refuse_illegal, refuse_unfitting
+from ptxmma.matrices.sparse_arguments import bits_of, checked_mask, checked_matrix, refuse_illegal, refuse_unfitting, type_of
 from ptxmma.matrices.sparse_blocks import NotSparseError as NotSparseError
 from ptxmma.matrices.sparse_blocks import bases, cut, flat, largest, magnitude_bits, occupied_units, parts, refuse_crowded, word_of
 from ptxmma.matrices.sparse_pattern import Pattern as Pattern
+from ptxmma.matrices.sparse_pattern import narrowed, pattern_of
 from ptxmma.matrices.sparse_pattern import pattern as pattern
-from ptxmma.matrices.sparse_pattern import pattern_of
 from ptxmma.matrices.torch_sparse import Compressed as Compressed
 from ptxmma.matrices.torch_sparse import from_torch as from_torch
 from ptxmma.matrices.torch_sparse import to_torch as to_torch
@@ -134,22 +134,32 @@ def compress(
     return Compressed(elements.like(typed, matrix), elements.like(metadata, matrix))
 
 
-def decompress(values: Any, metadata: Any, pattern: str | Pattern | Instruction, shape: Sequence[int] | None = None) -> Any:
+def decompress(
+    values: Any,
+    metadata: Any,
+    pattern: str | Pattern | Instruction,
+    shape: Sequence[int] | None = None,
+    *,
+    element: str | ElementType | None = None,
+) -> Any:
     """The sparse matrix (..., R, C) of values (..., R, C * kept / chunk) and row-major metadata, uint8 (..., R, C / chunk / 2).
 
-    The first index of a field places the first value of its chunk, the second the second: indices out of order do no harm.
+    The first index of a field places the first value of its chunk, the second the second.  Which fields are legal follows from the
+    instruction, or from the instructions of ``mma.sp`` and ``wgmma.sp`` for the type: those for 16-bit types take indices out of order,
+    those for FP6 and FP4 do not.
 
     Args:
         values: of any element type's dtype, or bits.
         metadata: row-major metadata.
         pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``, or the sparse instruction that has it.
         shape: the matrix's own, where it was padded: all of it, or (R, C).
+        element: the element type, where ``values`` holds unsigned integers; without it every field of the pattern is legal for them.
 
     Raises:
         ValueError: shapes that do not belong together, a wrong dtype, or an illegal field; it names the first.
     """
-    coding = pattern_of(pattern)
     given = elements.as_array(values, "values")
+    coding = narrowed(pattern, type_of(given, element, pattern_of(pattern).spec))
     marks = row_major(metadata)
     bits = bits_of(given, coding.spec, "values")
     refuse_unfitting(bits.shape, marks, coding)

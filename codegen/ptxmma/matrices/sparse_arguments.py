@@ -46,6 +46,19 @@ def _element(array: Array, element: str | ElementType | None, spec: Spec) -> Ele
     raise ValueError(f"the matrix has dtype {array.dtype}, which no element type has; allowed: {allowed}")
 
 
+def type_of(array: Array, element: str | ElementType | None, spec: Spec) -> str:
+    """The name of the element type of compressed values; ``""`` where neither ``element`` nor the dtype says it."""
+    known = {entry.name: entry for entry in spec.types.elements}
+    if element is None:
+        bits = {elements.bits_dtype(entry) for entry in known.values()}
+        return next((name for name, entry in known.items() if elements.dtype(entry) == array.dtype and array.dtype not in bits), "")
+    name = element.name if isinstance(element, ElementType) else element
+    if name not in known or array.dtype not in (elements.dtype(known[name]), elements.bits_dtype(known[name])):
+        fitting = [name for name, entry in known.items() if array.dtype in (elements.dtype(entry), elements.bits_dtype(entry))]
+        raise ValueError(f"element = {name!r} does not fit values of dtype {array.dtype}; that dtype holds {', '.join(fitting)}")
+    return name
+
+
 @functools.cache
 def _zero(element: ElementType) -> float:
     """The number whose bits are all zero."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from ptxmma.arrays.metadata_bytes import FIELD_BITS, from_fields
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instruction_facts import Missing
 from ptxmma.catalog.instructions import DatabaseLike, Instruction, catalog
-from ptxmma.model import Spec
+from ptxmma.model import Database, Granularity, Spec
 
 
 class Pattern:
@@ -20,7 +23,8 @@ class Pattern:
         units: units of a chunk; stored_units: how many of them are stored.
     """
 
-    def __init__(self, spec: Spec, name: str) -> None:
+    def __init__(self, spec: Spec, name: str, legal: Sequence[str] = ()) -> None:
+        """``legal`` are the fields that it admits; by default those of every instruction with the pattern."""
         entries = [entry for entry in spec.granularities if entry.name == name]
         first = entries[0]
         if first.index_bits * first.indices != FIELD_BITS:
@@ -31,7 +35,7 @@ class Pattern:
         self.name, self.chunk, self.kept, self.unit = name, first.chunk, first.kept, first.unit
         self.units, self.stored_units = first.units, first.kept // first.unit
         self.fields = {int(occupied, 2): int(field, 2) for occupied, field in spec.choice(first).fields.items()}
-        legal = list(dict.fromkeys(field for entry in entries for field in entry.legal))
+        legal = legal or _legal(entries)
         self.faults = first.faults(legal)
 
         # By field; what an illegal one places is never looked at.
@@ -54,6 +58,11 @@ class Pattern:
         return f"<Pattern {self.name}>"
 
 
+def _legal(entries: Iterable[Granularity]) -> tuple[str, ...]:
+    """The fields that any of the instructions with these patterns admits."""
+    return tuple(dict.fromkeys(field for entry in entries for field in entry.legal))
+
+
 def pattern(name: str, *, database: DatabaseLike = None) -> Pattern:
     """The pattern of that name in a database, which the functions of this module take in the place of its name.
 
@@ -64,15 +73,37 @@ def pattern(name: str, *, database: DatabaseLike = None) -> Pattern:
     known = dict.fromkeys(entry.name for entry in source.spec.granularities)
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"unknown pattern {name!r}; known: {', '.join(known)}")
-    key = ("sparse", name)
+    return _made(source, name)
+
+
+def _made(source: Database, name: str, legal: Sequence[str] = ()) -> Pattern:
+    """The pattern with these fields, made once."""
+    key = ("sparse", name, tuple(legal))
     if key not in source.memo:
-        source.memo[key] = Pattern(source.spec, name)
-    known_pattern: Pattern = source.memo[key]
-    return known_pattern
+        source.memo[key] = Pattern(source.spec, name, legal)
+    made: Pattern = source.memo[key]
+    return made
+
+
+def narrowed(given: str | Pattern | Instruction, element: str) -> Pattern:
+    """The pattern with the fields that the instructions for a type of A admit, of which those that name no types do not count.
+
+    An instruction has its own already, and so has a pattern that no instruction has for that type.
+    """
+    coding = pattern_of(given)
+    return coding if isinstance(given, Instruction) else _of_type(coding, element)
+
+
+@functools.lru_cache(maxsize=64)
+def _of_type(coding: Pattern, element: str) -> Pattern:
+    entries = [entry for entry in coding.spec.granularities if entry.name == coding.name]
+    own = [entry for entry in entries if any(element in part.get("atype", ()) for part in entry.of)]
+    legal = _legal(own)
+    return coding if not own or legal == _legal(entries) else Pattern(coding.spec, coding.name, legal)
 
 
 def pattern_of(given: str | Pattern | Instruction) -> Pattern:
-    """A pattern, the one of that name, or that of a sparse instruction.
+    """A pattern, the one of that name, or that of a sparse instruction, with the fields that it admits.
 
     Raises:
         ValueError: no such pattern, or an instruction that is not sparse.
@@ -81,5 +112,5 @@ def pattern_of(given: str | Pattern | Instruction) -> Pattern:
         entry = layouts.granularity(given.database.spec, given.variant)
         if entry is None:
             raise Missing(f"{given.canonical} is not sparse: it has no metadata")
-        return pattern(entry.name, database=given.database)
+        return _made(given.database, entry.name, entry.admitted(given.variant.facts))
     return given if isinstance(given, Pattern) else pattern(given)

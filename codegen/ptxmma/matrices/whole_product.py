@@ -17,7 +17,7 @@ from ptxmma.catalog.instructions import instruction as find
 from ptxmma.catalog.registers import metadata_words
 from ptxmma.matrices import arithmetic, sparse
 from ptxmma.matrices.arithmetic import Factors, Products
-from ptxmma.matrices.guarantees import MANUAL, admitted, guarantees, refuse_unobserved, rounded
+from ptxmma.matrices.guarantees import MANUAL, admitted, guarantees, judged, refuse_unobserved, rounded
 from ptxmma.matrices.product_operands import Multiplicand, ProductOperands, product_operands
 from ptxmma.model import ElementType, Semantics
 
@@ -64,8 +64,11 @@ class Product(msgspec.Struct, frozen=True, eq=False):
             return np.asarray((answer == self.matrix) | np.isinf(self.bound))
         if answer.dtype.kind in "biu":
             raise ValueError(f"d has dtype {answer.dtype}; pass numbers, not bits: .view() gives them their type")
-        bound = self.bound if chip is None else self.observed[chip]
-        return admitted(answer.astype(np.float64), self.matrix, _converted(self.matrix, bound, element, answer.dtype))
+        bounds = {name: _converted(self.matrix, bound, element, answer.dtype) for name, bound in self.observed.items()}
+        answer = answer.astype(np.float64)
+        if chip is not None:
+            return admitted(answer, self.matrix, bounds[chip])
+        return judged(answer, self.matrix, _converted(self.matrix, self.bound, element, elements.as_array(d).dtype), bounds)
 
 
 def _converted(value: Array, bound: Array, element: ElementType, dtype: np.dtype[Any]) -> Array:

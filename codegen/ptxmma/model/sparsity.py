@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.conditions import Condition, Entry
+from ptxmma.model.conditions import Condition, Entry, Facts, matches
 from ptxmma.model.fields import SOME, Binary, Positive, Source, Text, like
 
 #: The fault of a field of metadata; ``"out of order"``: with its indices in ascending order it would be legal.
@@ -44,6 +44,10 @@ class Granularity(Entry, frozen=True, kw_only=True):
     def width(self) -> int:
         """Bits of a field: 4."""
         return self.index_bits * self.indices
+
+    def admitted(self, facts: Facts) -> tuple[str, ...]:
+        """The values that a field may have in an instruction with these facts."""
+        return self.ordered if self.ordered and matches(self.ordered_when, facts) else self.legal
 
     def chunk_of(self, col: Any) -> Any:
         """The first column, in the full matrix, of the chunk from which column ``col`` of the packed matrix comes."""

@@ -91,6 +91,9 @@ class Operand(Placement, frozen=True, kw_only=True):
         carried = f" in {self.registers} x {self.register_types[0]}" if self.registers else ""
         return f"<Operand {self.name}: {contents}{carried}>"
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.kind, self.title, self.element_type, tuple(self.sizes.items())))
+
     @property
     def listed(self) -> bool:
         """Whether PTX has it as a list of registers in braces."""

@@ -54,7 +54,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The place of element ``i`` of thread ``lane``, a number for each of :attr:`axes`: ``(row, col)``.
 
         ``lane`` runs over 0..31, for warpgroup instructions over 0..127; ``i`` over 0..elements-1, from the lowest bits of register 0 on.
-        For a sparse A, ``col`` is the column in the packed matrix.  Integers, or arrays (whatever has a shape) of 16 bits or more;
+        For a sparse A, ``col`` is the column in the packed matrix.  Integers, or arrays (whatever has a shape);
         ``check=False`` leaves the range of arrays unchecked.  Of an address, which has no elements: the row of memory that begins at the
         address of thread ``lane``, or None where the instruction ignores that address.
 
