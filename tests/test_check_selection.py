@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from ptxmma.check import check
-from ptxmma.check.rule import module
-from ptxmma.check.rules import RULES
+from ptxmma.check.rule_examples import module
+from ptxmma.check.rules import FINDERS, RULES
 from ptxmma.cli import main
 
 _OPERANDS = "{%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 4;"
@@ -24,6 +24,16 @@ def test_examples(code: str) -> None:
     file = f"example{RULES[code].language}"
     assert {finding.rule for finding in check(module(RULES[code].bad), file=file)} == {code}
     assert not check(module(RULES[code].good), file=file).findings
+
+
+def test_a_rule_lives_in_one_module() -> None:
+    """The text of a rule is in a module that reports it, and no other one has the rule, too."""
+    codes = [code for finder in FINDERS for code in finder.RULES]
+    assert sorted(codes) == [*RULES]
+    for finder in FINDERS:
+        text = Path(finder.__file__ or "").read_text(encoding="utf-8")
+        missing = [code for code in finder.RULES if text.count(f'"{code}"') < 2]
+        assert missing == [code for code in ("debug-build", "emulated") if code in finder.RULES]
 
 
 def test_texts() -> None:

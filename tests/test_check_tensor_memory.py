@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxmma.check import check
-from ptxmma.check.rules_of_tensor_memory import RULES
+from ptxmma.check import check, tensor_allocations, tensor_bounds, tensor_kernels
 
 _HEAD = ".version {}\n.target {}\n.address_size 64\n.visible .entry kernel() {{\n.reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
 _ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%rd0], 32;"
@@ -21,6 +20,9 @@ def rules(*lines: str, target: str = "sm_100a") -> list[str]:
     """The rules that a kernel of these lines breaks."""
     text = _HEAD.format("9.4", target) + "\n".join(lines) + "\nret;\n}\n"
     return [each.rule for each in check(text)]
+
+
+RULES = {**tensor_allocations.RULES, **tensor_bounds.RULES, **tensor_kernels.RULES}
 
 
 @pytest.mark.parametrize("name", RULES)

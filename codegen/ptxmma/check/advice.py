@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.layouts import granularity
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.findings import Severity
 from ptxmma.check.legality import accepted
+from ptxmma.check.rule import Rule
 from ptxmma.ptx import moves
 from ptxmma.ptx.operand_values import Address, Value
 
@@ -18,6 +20,54 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import OperandForm
     from ptxmma.catalog.operands import Operand
     from ptxmma.ptx.statements import Function, Statement
+
+_STRIDED = "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16\n    {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [rows], 16;"
+_DOUBLE = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd0, %fd1}, {%fd2}, {%fd3}, {%fd0, %fd1};"
+
+RULES: Mapping[str, Rule] = {
+    "alignment": Rule(
+        "The address of a matrix, and of each of its rows or columns, is aligned as the manual requires.",
+        "With another address, behaviour is undefined; the hardware may trap.",
+        "Declare the variable with the .align that the message names, and keep offsets and strides multiples of it.",
+        f".shared .align 8 .b8 narrow[512];\n{examples.LOAD.replace('tile', 'narrow')}",
+        f".shared .align 16 .b8 narrow[512];\n{examples.LOAD.replace('tile', 'narrow')}",
+    ),
+    "metadata": Rule(
+        "Every field of sparsity metadata is one of the instruction's legal values.",
+        "With other fields, behaviour is undefined.",
+        "Write one of the fields that the message lists; ptxmma.sparse.compress computes them.",
+        f"mov.b32 %r4, 0;\n{examples.ORDERED_SPARSE}",
+        f"mov.b32 %r4, 0x44444444;\n{examples.ORDERED_SPARSE}",
+    ),
+    "spelling": Rule(
+        "An opcode is spelt as the manual spells it: every modifier, in the manual's order.",
+        "Assemblers accept other spellings, but a reader who searches for the instruction does not find them.",
+        "Write the canonical spelling, which the message shows.",
+        f".reg .f64 %fd<4>;\n{_DOUBLE}",
+        f".reg .f64 %fd<4>;\n{_DOUBLE.replace('.f64 {', '.f64.rn {')}",
+    ),
+    "stride": Rule(
+        "The rows or columns of a matrix do not overlap.",
+        "With a stride that is shorter than a row or column, behaviour is undefined.",
+        "Write the distance between the starts of two rows or columns, in elements.",
+        f".shared .align 32 .b8 rows[512];\n{_STRIDED.replace(', 16;', ', 8;')}",
+        f".shared .align 32 .b8 rows[512];\n{_STRIDED}",
+    ),
+    "undocumented": Rule(
+        "The manual has the form of the instruction that is written.",
+        "Assemblers accept some forms that it does not have; a later release may refuse them, or read them otherwise.",
+        "Write the form of the manual that the message proposes.",
+        "wgmma.fence.sync.aligned.b8x16;",
+        "wgmma.fence.sync.aligned;",
+    ),
+    "unordered-metadata": Rule(
+        "mma.sp has ordered metadata.",
+        "Without it, the instruction may be much slower on recent targets.",
+        "Write mma.sp::ordered_metadata if the indices of each group ascend; ptxmma.sparse.compress makes such metadata.",
+        examples.SPARSE,
+        examples.SPARSE.replace("mma.sp.", "mma.sp::ordered_metadata."),
+    ),
+}
 
 #: Severity, rule and message.
 Remark = tuple[Severity, str, str]

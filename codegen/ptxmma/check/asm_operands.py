@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.remarks import Remark
+from ptxmma.check.rule import Rule
 from ptxmma.ptx import lines as ptx
 from ptxmma.ptx import operand_values
 from ptxmma.ptx.statements import Token
@@ -18,6 +19,40 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction, OperandForm
     from ptxmma.ptx.asm_operand import AsmOperand
     from ptxmma.ptx.statements import Function, Statement
+
+_EXAMPLE = """\
+__device__ void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+"""
+
+RULES: Mapping[str, Rule] = {
+    "repeated-operand": Rule(
+        "A value takes one place of a fragment.",
+        "The compiler accepts the same expression twice. The instruction then multiplies with one element in two places and leaves out "
+        "another; of a result, one element is lost.",
+        "Write the expression that belongs to the place.",
+        _EXAMPLE.replace('"r"(a[2])', '"r"(a[1])'),
+        _EXAMPLE,
+    ),
+    "uninitialised-operand": Rule(
+        'An operand that the instruction reads is an input, or an output with "+".',
+        'The compiler does not pass the value of an output with "=". The register holds anything when the instruction reads it.',
+        'Write "+f" for an accumulator that is read and written.',
+        _EXAMPLE.replace("+f", "=f"),
+        _EXAMPLE,
+    ),
+    "unused-operand": Rule(
+        "Every register that is an operand of an asm statement occurs in its text.",
+        "The compiler accepts operands that nobody uses. Behind one that is left over, all numbers are off by one.",
+        "Remove the operand, or correct the numbers in the text.",
+        _EXAMPLE.replace('"r"(a[0])', '"l"(d), "r"(a[0])').replace("{%4, %5, %6, %7}, {%8, %9}", "{%5, %6, %7, %8}, {%9, %10}"),
+        _EXAMPLE,
+    ),
+}
 
 #: Names of values whose places differ: an element of an array, a member, a name with a number.
 _NUMBERED = re.compile(r"[\]\d]\W*\Z|\.\s*[xyzw]\W*\Z")

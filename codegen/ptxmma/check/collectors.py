@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.check.remarks import Remark
-from ptxmma.check.rule import Rule, tensor_kernel
+from ptxmma.check.rule import Rule
+from ptxmma.check.rule_examples import tensor_kernel
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:

@@ -7,10 +7,12 @@ depends on.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
+from ptxmma.check.rule import Rule
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
 from ptxmma.matrices.suspicions import suspicions
 from ptxmma.ptx.known_bits import Bits, KnownBits, RegisterBits
@@ -21,6 +23,18 @@ if TYPE_CHECKING:
     from ptxmma.ptx.flow_events import Issue
     from ptxmma.ptx.outline import Outline
     from ptxmma.ptx.statements import Function
+
+RULES: Mapping[str, Rule] = {
+    "descriptor": Rule(
+        "The strides, the base offset and the swizzle of a matrix descriptor agree with each other and with the matrix, and the fixed bits "
+        "of descriptors and of column masks are right.",
+        "The instruction accepts all 64-bit numbers. With a stride in bytes instead of units of 16, or one of another swizzle, it reads "
+        "other elements than were meant.",
+        "Let ptxmma descriptor encode make the descriptor from the type, the swizzle and the size of the matrix.",
+        f"mov.b64 %rd1, 0x4000040000010040;\nmov.b64 %rd2, %rd1;\nwgmma.fence.sync.aligned;\n{examples.WGMMA}",
+        f"mov.b64 %rd1, 0x4000004000010040;\nmov.b64 %rd2, %rd1;\nwgmma.fence.sync.aligned;\n{examples.WGMMA}",
+    ),
+}
 
 
 class _Described(NamedTuple):

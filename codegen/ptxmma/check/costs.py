@@ -5,11 +5,13 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ptxmma.catalog.target_names import target_named
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark
+from ptxmma.check.rule import Rule
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -17,6 +19,44 @@ if TYPE_CHECKING:
     from ptxmma.check.async_protocol import Protocol
     from ptxmma.ptx.flow_events import Issue
     from ptxmma.ptx.outline import Outline
+
+_FP8 = (
+    "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32\n    {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};"
+)
+_NATIVE = f"{examples.ISSUED.replace('k16.f32.f16.f16', 'k32.f32.e4m3.e4m3').replace(', 0, 0;', ';')}\n{examples.WAIT}"
+_ARRIVE = "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r0];"
+
+
+def _loop(*lines: str) -> str:
+    return "\n".join([".reg .pred %p;", "setp.ne.b32 %p, %r1, 0;", *lines, "@%p bra loop;"])
+
+
+RULES: Mapping[str, Rule] = {
+    "emulated": Rule(
+        "The target has the instruction.",
+        "Some targets accept instructions that they do not have, and the assembler makes several of each. On sm_90, FP8 mma runs as "
+        "f16, and 4-bit mma as 8-bit.",
+        "Write the instruction that the message names, or convert to a type that the target has.",
+        _FP8,
+        _NATIVE,
+    ),
+    "fence-outside-loop": Rule(
+        "A loop that issues wgmma.mma_async has its wgmma.fence inside.",
+        "The registers of one round are those of the next. Some assemblers see an access between the two and add a fence themselves: "
+        "ptxas 12.9 says so with C7519.",
+        "Write wgmma.fence.sync.aligned before the first wgmma.mma_async of each round. It costs next to nothing.",
+        _loop(examples.FENCE, "loop:", examples.WGMMA, examples.COMMIT, examples.WAIT),
+        _loop("loop:", examples.FENCE, examples.WGMMA, examples.COMMIT, examples.WAIT),
+    ),
+    "release-in-loop": Rule(
+        "An arrival in a loop of wgmma.mma_async does not release the whole cluster.",
+        "Of .release.cluster, ptxas makes MEMBAR.ALL.GPU, which waits for every memory access of the thread. In a matrix product that may "
+        "cost a quarter of the time. An arrival that says that wgmma has read its operands has no stores to order.",
+        "Leave out .release.cluster: mbarrier.arrive.shared::cluster.b64.",
+        _loop("loop:", examples.FENCE, examples.WGMMA, examples.COMMIT, examples.WAIT, _ARRIVE),
+        _loop("loop:", examples.FENCE, examples.WGMMA, examples.COMMIT, examples.WAIT, _ARRIVE.replace(".release.cluster", "")),
+    ),
+}
 
 #: An arrival that orders all memory of the cluster: ptxas 12.9 and 13.5 make MEMBAR.ALL.GPU and ERRBAR of it, and neither without it.
 _RELEASE = re.compile(rb"mbarrier\.arrive(?:\.expect_tx)?\.release\.cluster\b")

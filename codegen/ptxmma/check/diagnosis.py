@@ -4,17 +4,45 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.explanation import changes, closest
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.catalog.spellings import hint_values, without_own_hints
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.legality import accepted
 from ptxmma.check.operand_faults import listing
+from ptxmma.check.rule import Rule
 from ptxmma.check.substitutes import Substitutes
 from ptxmma.model import Version
+
+_OLD = ".version 8.4\n.target sm_90a\n.entry kernel()\n{\n    wgmma.fence.sync.aligned;\n}\n"
+
+RULES: Mapping[str, Rule] = {
+    "target": Rule(
+        "The target of the module supports the instruction.",
+        "The assembler refuses the module. Targets with a letter, such as sm_90a, are not included in later ones.",
+        "Use the instruction that the message proposes, or change .target.",
+        ".version 8.0\n.target sm_90\n.entry kernel()\n{\n    wgmma.fence.sync.aligned;\n}\n",
+        ".version 8.0\n.target sm_90a\n.entry kernel()\n{\n    wgmma.fence.sync.aligned;\n}\n",
+    ),
+    "unknown-instruction": Rule(
+        "The opcode with its modifiers is an instruction.",
+        "The assembler refuses it.",
+        "Write the instruction that the message names as the closest, or look it up with ptxmma list.",
+        examples.MMA.replace("m16n8k16", "m16n8k32"),
+        examples.MMA,
+    ),
+    "version": Rule(
+        "The PTX ISA version of the module exists and has the instruction for the target.",
+        "The assembler refuses the module.",
+        "Raise .version to the one in the message.",
+        _OLD.replace("8.4", "7.8"),
+        _OLD,
+    ),
+}
 
 #: Different opcodes for which the closest is looked up: the search is slow, and nobody reads more of them.
 _MOST = 100

@@ -24,10 +24,12 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.async_protocol import Protocol
 from ptxmma.check.branch_graph import Graph
 from ptxmma.check.findings import Severity
 from ptxmma.check.register_state import UNFENCED, Access, Operation, State, on_both, on_either, rename
+from ptxmma.check.rule import Rule
 from ptxmma.ptx.block_scopes import plain
 from ptxmma.ptx.blocks import NotFollowedError, blocks
 from ptxmma.ptx.flow_events import Event, Stretch
@@ -36,6 +38,46 @@ from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
     from ptxmma.ptx.statements import Function
+
+_AGAIN = examples.WGMMA.replace("{%f0, %f1, %f2, %f3}", "{%f4, %f5, %f6, %f7}")
+_COPY = "\n".join(f"mov.b32 %f{number + 4}, %f{number};" for number in range(4))
+_DEBUGGED = (
+    ".version 8.4\n.target sm_90a, debug\n.visible .entry kernel()\n{\n    .reg .f32 %f<4>;\n    .reg .b64 %rd<4>;\n"
+    + "".join(f"    {line}\n" for line in f"{examples.ISSUED}\n{examples.WAIT}".splitlines())
+    + "    ret;\n}\n"
+)
+
+RULES: Mapping[str, Rule] = {
+    "copied-accumulator": Rule(
+        "A wgmma.mma_async does not write a copy of an accumulator that another one may still write.",
+        "The copy reads the accumulator, so that the assembler lets the instructions run one after the other. It says so with C7514.",
+        "Use one accumulator for the whole group, or copy behind wgmma.wait_group.",
+        f"{examples.ISSUED}\n{_COPY}\n{examples.FENCE}\n{_AGAIN}\n{examples.COMMIT}\n{examples.WAIT}",
+        f"{examples.ISSUED}\n{examples.WAIT}\n{_COPY}\n{examples.FENCE}\n{_AGAIN}\n{examples.COMMIT}\n{examples.WAIT}",
+    ),
+    "debug-build": Rule(
+        "A module whose fences and waits are to be checked is compiled with optimisation.",
+        "A compiler for debugging copies registers to memory and back between any two instructions. The checker cannot tell these copies "
+        "from the author's, and does not follow registers through such a module.",
+        "Check the PTX of a build without -G.",
+        _DEBUGGED,
+        _DEBUGGED.replace(", debug", ""),
+    ),
+    "missing-fence": Rule(
+        "A wgmma.fence must come between the last write of a register and the wgmma.mma_async that uses it.",
+        "Without it, the instruction may read the register before it is written. ptxas mends some cases and says so: C7519, C7520.",
+        "Add wgmma.fence.sync.aligned before the first wgmma.mma_async, and after code that writes its registers.",
+        f"{examples.WGMMA}\nwgmma.commit_group.sync.aligned;\n{examples.WAIT}",
+        f"{examples.ISSUED}\n{examples.WAIT}",
+    ),
+    "missing-wait": Rule(
+        "A wgmma.wait_group must come between a wgmma.mma_async and the first use of its accumulator.",
+        "Until then the instruction may write the accumulator and read the registers of A. ptxas mends some cases: C7514, C7517, C7518.",
+        "Add wgmma.commit_group behind the instructions and wgmma.wait_group before their result is used.",
+        f"{examples.ISSUED}\nst.global.f32 [%rd0], %f0;",
+        f"{examples.ISSUED}\n{examples.WAIT}\nst.global.f32 [%rd0], %f0;",
+    ),
+}
 
 
 class Hazard(NamedTuple):

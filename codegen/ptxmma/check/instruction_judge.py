@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import advice, asm_operands, costs, overwriting
@@ -10,6 +10,7 @@ from ptxmma.check.diagnosis import Diagnoses
 from ptxmma.check.findings import Severity
 from ptxmma.check.legality import Legality, accepted
 from ptxmma.check.remarks import Remark, breaks, divides, of_opcode, of_predicate, place_of, spelling_of, unbroken
+from ptxmma.check.rule import Rule
 from ptxmma.ptx import operand_values
 from ptxmma.ptx.operand_values import Value
 from ptxmma.ptx.repeated import Repeated
@@ -17,6 +18,14 @@ from ptxmma.ptx.statements import Function, Statement, Token
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog
+
+RULES: Mapping[str, Rule] = {
+    "too-many": Rule(
+        "The checker lists at most 65,536 findings of one function.",
+        "A function with more has one cause that repeats.",
+        "Repair what is listed first.",
+    ),
+}
 
 #: Findings of one function that are shown.
 _MOST_FOUND = 1 << 16

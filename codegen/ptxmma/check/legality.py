@@ -8,20 +8,32 @@ no braces around a single operand.  Some assemblers accept other lists on some t
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.catalog.spellings import has_opcode, without_ignored
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.operand_faults import Fault, counted, in_words, of_list, of_single, wanted
 from ptxmma.check.quirks import BRACES, Quirks
+from ptxmma.check.rule import Rule
 from ptxmma.model import Facts, Ignored, matches
 from ptxmma.ptx import lines as ptx
 from ptxmma.ptx.operand_values import ANYTHING, NEGATED, PREDICATE, SINK, Scalar, Value
 
 if TYPE_CHECKING:
     from ptxmma.catalog.operands import Operand
+
+RULES: Mapping[str, Rule] = {
+    "operand-count": Rule(
+        "The instruction has as many operands as its syntax.",
+        "The assembler refuses it.",
+        "Compare the operands with the syntax that ptxmma show prints.",
+        examples.MMA.replace(", {%r4, %r5}", ""),
+        examples.MMA,
+    ),
+}
 
 #: Characters of the longest spelling that is looked up.
 _LONGEST = 1000

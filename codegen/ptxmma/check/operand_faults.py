@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ptxmma.check import rule_examples as examples
+from ptxmma.check.rule import Rule
 from ptxmma.ptx.operand_values import (
     ANYTHING,
     BROKEN,
@@ -24,6 +26,72 @@ from ptxmma.ptx.operand_values import (
 
 if TYPE_CHECKING:
     from ptxmma.catalog.operands import Operand
+
+RULES: Mapping[str, Rule] = {
+    "constant": Rule(
+        "A register is a register, and not a constant in its place.",
+        "The manual does not have the constant, and not all assemblers generate code for it.",
+        "Move the constant into a register first.",
+        f"wgmma.fence.sync.aligned;\n{examples.WGMMA.replace('%rd1', '0x4000004000010040')}",
+        f"mov.b64 %rd1, 0x4000004000010040;\nwgmma.fence.sync.aligned;\n{examples.WGMMA}",
+    ),
+    "immediate": Rule(
+        "A constant is in the range that the operand allows.",
+        "The assembler refuses it.",
+        "Write one of the values that the message lists.",
+        examples.ORDERED_SPARSE.replace("%r4, 0;", "%r4, 4;"),
+        examples.ORDERED_SPARSE,
+    ),
+    "list": Rule(
+        "A list is registers of one type in braces, and a single operand has no braces.",
+        "Some assemblers accept other lists for some targets; what they make of them changes from release to release.",
+        "Declare the registers of a list with one type.",
+        examples.MMA.replace("%r3}", "%f7}"),
+        examples.MMA,
+    ),
+    "operand-kind": Rule(
+        "An operand is a register, a constant, a list or an address, as its syntax says.",
+        "The assembler refuses anything else.",
+        "Write the kind of operand that the message names.",
+        "wgmma.wait_group.sync.aligned %r0;",
+        "wgmma.wait_group.sync.aligned 0;",
+    ),
+    "register-count": Rule(
+        "A list has as many registers as the operand needs.",
+        "The assembler refuses it. The number follows from the shape and the type: each thread has an equal part of the matrix.",
+        "Add or remove registers; ptxmma layout shows which element each one has.",
+        examples.MMA.replace("{%r0, %r1, %r2, %r3}", "{%r0, %r1, %r2}"),
+        examples.MMA,
+    ),
+    "register-type": Rule(
+        "Registers have one of the types that assemblers accept for the operand.",
+        "The assembler refuses other types; it does not convert.",
+        "Declare the registers with a type that the message lists, or move the bits with mov.",
+        examples.MMA.replace("{%r4, %r5}", "{%rd1, %rd2}"),
+        examples.MMA,
+    ),
+    "sink": Rule(
+        "The sink _ replaces elements of a result that are not needed, but not all of them, and nothing that is read.",
+        "The assembler refuses it elsewhere.",
+        "Write a register.",
+        examples.MMA.replace("{%r4, %r5}", "{%r4, _}"),
+        examples.MMA,
+    ),
+    "state-space": Rule(
+        "The variable of an address lies in the state space of the instruction.",
+        "The assembler refuses another variable, or the instruction reads other memory.",
+        "Name the variable's state space in the instruction, or copy the matrix to shared memory.",
+        examples.LOAD.replace("tile", "weights"),
+        examples.LOAD,
+    ),
+    "undeclared": Rule(
+        "Registers are declared before they are used, in a block that is open.",
+        "The assembler refuses others. In inline assembly, the compiler refuses a number without an operand.",
+        "Declare the register with .reg, or add the operand.",
+        examples.MMA.replace("%r5", "%r99"),
+        examples.MMA,
+    ),
+}
 
 #: Values that are neither a register nor an integer, in words.
 _IN_WORDS = {

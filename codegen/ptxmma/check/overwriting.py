@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ptxmma.check.remarks import Remark
+from ptxmma.check.rule import Rule
 from ptxmma.model import matches
 from ptxmma.ptx import operand_values
 
@@ -14,6 +15,23 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction, OperandForm
     from ptxmma.model import Spec
     from ptxmma.ptx.statements import Function, Statement
+
+_EXAMPLE = (
+    ".version 8.6\n.target sm_100a\n.visible .entry kernel()\n{\n    .reg .b32 %r<6>;\n    .reg .f32 %f<4>;\n"
+    "    mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32\n"
+    "        {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};\n    ret;\n}\n"
+)
+
+RULES: Mapping[str, Rule] = {
+    "overwritten": Rule(
+        "C has the registers of D at the same places, or none of them, where assemblers overwrite registers of C.",
+        "On targets from sm_90 to sm_110, ptxas makes several instructions of an FP8 mma. They write the registers of D in order, and read "
+        "those of C one by one: a register of D that is a later one of C has its new value by then. All releases from 12.4 to 13.5 do so.",
+        "Use the registers of D for C in the same order, or others.",
+        _EXAMPLE.replace("{%f0, %f1, %f2, %f3};", "{%f1, %f0, %f3, %f2};"),
+        _EXAMPLE,
+    ),
+}
 
 
 class Overwritten:

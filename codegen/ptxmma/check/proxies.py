@@ -12,12 +12,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark
+from ptxmma.check.rule import Rule
 from ptxmma.ptx.calls import calls_others
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Set
+    from collections.abc import Iterator, Mapping, Set
 
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.ptx.statements import Function
@@ -30,6 +32,17 @@ _STORES = (
     re.compile(rb"st(?<![\w$%.]st)(?:(?:\.\w+)*\.shared|matrix)\b"),
     re.compile(rb"cp\.async\.c(?<![\w$%.]cp\.async\.c)[ag]\.shared\b"),
 )
+
+RULES: Mapping[str, Rule] = {
+    "missing-proxy-fence": Rule(
+        "A fence.proxy.async is between ordinary stores to shared memory and what reads it through the async proxy.",
+        "Wgmma and bulk copies read shared memory through another proxy than st, stmatrix and cp.async write it. Without the fence, they "
+        "may read what was there before. A barrier does not order the two.",
+        "Execute fence.proxy.async.shared::cta in every thread that stored, before the barrier that the reader waits for.",
+        f"st.shared.b32 [tile], %r0;\nbar.sync 0;\n{examples.ISSUED}\n{examples.WAIT}",
+        f"st.shared.b32 [tile], %r0;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n{examples.ISSUED}\n{examples.WAIT}",
+    ),
+}
 _BULK_IN = re.compile(rb"cp\.async\.bulk(?<![\w$%.]cp\.async\.bulk)(?:\.\w+)*\.shared::")
 _OPCODE = re.compile(rb"[\w.:]+")
 _BULK_OUT = re.compile(rb"cp(?<![\w$%.]cp)(?:\.reduce)?\.async\.bulk(?:\.\w+)*\.global\.shared::[\w.:]*")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.diagnosis import Diagnosis
 from ptxmma.check.findings import Finding, Fix, Severity
 from ptxmma.check.operand_faults import Fault
+from ptxmma.check.rule import Rule
 from ptxmma.ptx import operand_values
 from ptxmma.ptx.operand_values import ANYTHING, PREDICATE
 from ptxmma.ptx.scopes import Scopes
@@ -19,6 +21,23 @@ from ptxmma.ptx.statements import Function, Statement, Token
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction
+
+RULES: Mapping[str, Rule] = {
+    "predicate": Rule(
+        "The predicate of an instruction is a declared register of type .pred.",
+        "The assembler refuses it.",
+        "Declare the register, or compute a predicate with setp.",
+        f"@%r0 {examples.MMA}",
+        f".reg .pred %p;\nsetp.ne.b32 %p, %r0, 0;\n@%p {examples.MMA}",
+    ),
+    "syntax": Rule(
+        "An instruction has at most one predicate, commas between its operands, braces around lists, and a semicolon at its end.",
+        "Assemblers stop at such a slip, often with a message about the next line.",
+        "Write what the message says is missing.",
+        examples.MMA.replace("%r3},", "%r3}"),
+        examples.MMA,
+    ),
+}
 
 #: Characters of an opcode that a finding repeats.
 _MOST_OPCODE = 300

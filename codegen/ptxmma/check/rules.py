@@ -1,33 +1,51 @@
-"""The rules that findings name."""
+"""The rules that findings name: each lives in the module that finds what breaks it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ptxmma.check import (
+    advice,
     architecture_guards,
+    asm_operands,
     collectors,
-    rules_of_asm,
-    rules_of_costs,
-    rules_of_opcodes,
-    rules_of_operands,
-    rules_of_tensor_memory,
+    constant_descriptors,
+    costs,
+    diagnosis,
+    flow,
+    instruction_judge,
+    legality,
+    operand_faults,
+    overwriting,
+    proxies,
+    remarks,
+    tensor_allocations,
     tensor_bounds,
+    tensor_descriptors,
+    tensor_kernels,
 )
 from ptxmma.check.rule import Rule
 
-#: Every rule by its code.
-RULES: Mapping[str, Rule] = dict(
-    sorted(
-        {
-            **architecture_guards.RULES,
-            **collectors.RULES,
-            **rules_of_asm.RULES,
-            **rules_of_costs.RULES,
-            **rules_of_opcodes.RULES,
-            **rules_of_operands.RULES,
-            **rules_of_tensor_memory.RULES,
-            **tensor_bounds.RULES,
-        }.items()
-    )
+#: The modules that find what breaks a rule; each has the texts of its rules.
+FINDERS = (
+    advice,
+    architecture_guards,
+    asm_operands,
+    collectors,
+    constant_descriptors,
+    costs,
+    diagnosis,
+    flow,
+    instruction_judge,
+    legality,
+    operand_faults,
+    overwriting,
+    proxies,
+    remarks,
+    tensor_allocations,
+    tensor_bounds,
+    tensor_descriptors,
+    tensor_kernels,
 )
+#: Every rule by its code.
+RULES: Mapping[str, Rule] = dict(sorted(rule for finder in FINDERS for rule in finder.RULES.items()))

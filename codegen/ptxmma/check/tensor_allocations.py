@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.operand_faults import constants
 from ptxmma.check.remarks import Remark, spelling_of
+from ptxmma.check.rule import Rule
 from ptxmma.ptx.literals import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.model import Step
     from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
+
+RULES: Mapping[str, Rule] = {
+    "tensor-memory-columns": Rule(
+        "A kernel frees as many columns of tensor memory as it has allocated, and their number is a legal one in a register, too.",
+        "Assemblers look at constants alone, and at each by itself. An allocation of which a part is freed is not one that the manual has.",
+        "Write the same number into tcgen05.alloc and tcgen05.dealloc: a power of two from 32 to 512.",
+        examples.tensor_kernel(examples.TENSOR_ALLOCATION.replace(" 32;", " 64;"), "ld.shared.b32 %r0, [slot];", examples.TENSOR_FREE),
+        examples.tensor_kernel(examples.TENSOR_ALLOCATION, "ld.shared.b32 %r0, [slot];", examples.TENSOR_FREE),
+    ),
+}
 
 
 def of_kernel(

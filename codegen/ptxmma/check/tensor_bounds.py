@@ -13,7 +13,8 @@ from ptxmma.catalog.operands.tensor_operand import TensorOperand
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.check import tensor_allocations
 from ptxmma.check.remarks import Remark, spelling_of
-from ptxmma.check.rule import Rule, tensor_kernel
+from ptxmma.check.rule import Rule
+from ptxmma.check.rule_examples import tensor_kernel
 from ptxmma.ptx.literals import integer
 
 if TYPE_CHECKING:

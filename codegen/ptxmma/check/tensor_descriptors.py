@@ -15,7 +15,9 @@ from ptxmma.catalog.descriptor_bits import mask
 from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.product_descriptor import codec_of, misplaced
 from ptxmma.catalog.product_rules import IllegalProductError
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
+from ptxmma.check.rule import Rule
 from ptxmma.matrices.product_operands import described
 from ptxmma.matrices.suspicions import suspicions
 from ptxmma.ptx.known_bits import Bits, KnownBits, RegisterBits
@@ -25,6 +27,16 @@ if TYPE_CHECKING:
     from ptxmma.catalog.descriptor_bits import Value
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.ptx.statements import Function, Statement
+
+RULES: Mapping[str, Rule] = {
+    "instruction-descriptor": Rule(
+        "An instruction descriptor is one of its opcode: it has a legal M and N, types of its kind, and no bits that must be 0.",
+        "Assemblers do not see what the descriptor holds. With another, behaviour is undefined.",
+        "Let ptxmma.descriptors.of_product make it; ptxmma descriptor instruction f16 0x8400490 shows the fields of one.",
+        examples.tensor_kernel("mov.b32 %r1, 0x8420490;", examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT),
+        examples.tensor_kernel("mov.b32 %r1, 0x8400490;", examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT),
+    ),
+}
 
 _MATRIX, _PRODUCT, _MASK = "shared-descriptor", "instruction-descriptor", "column-mask"
 #: The field that only products with a mask read.

@@ -11,20 +11,72 @@ from typing import TYPE_CHECKING
 
 from ptxmma.catalog.resolution import OPERATION
 from ptxmma.check import collectors, tensor_allocations, tensor_bounds
+from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
+from ptxmma.check.rule import Rule
 from ptxmma.ptx.calls import calls_others
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.register_sources import RegisterSources
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Set
+    from collections.abc import Callable, Iterator, Mapping, Set
 
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.check.findings import Severity
     from ptxmma.model import Protocol
     from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
+
+_POLL = "poll:\nmbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra poll;"
+_AFTER = "tcgen05.fence::after_thread_sync;"
+_STORED = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r3};"
+_LOADED, _WAITED = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r0];", "tcgen05.wait::ld.sync.aligned;"
+
+RULES: Mapping[str, Rule] = {
+    "missing-thread-fence": Rule(
+        "A kernel that waits for an mbarrier of tcgen05.commit fences before it loads the result.",
+        "tcgen05.ld is asynchronous: without the fence nothing orders it after the wait (PTX ISA 9.7.16.6.4.2). Some libraries leave the "
+        "fence out, and chips may forgive it; the manual does not.",
+        "Write tcgen05.fence::after_thread_sync behind the wait.",
+        examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT, _POLL, _LOADED, _WAITED),
+        examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT, _POLL, _AFTER, _LOADED, _WAITED),
+    ),
+    "mixed-cta-groups": Rule(
+        "All tcgen05 instructions of a kernel have the same .cta_group.",
+        "From CUDA 13.0 on, ptxas refuses such a kernel, whatever its .version; 12.8 and 12.9 accept it, and its behaviour is undefined: "
+        "tcgen05.commit.cta_group::1 does not track operations of .cta_group::2, so that its mbarrier says nothing of them. The first "
+        "instruction that differs is reported.",
+        "Write the .cta_group of the kernel's tcgen05.alloc everywhere.",
+        examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT.replace("cta_group::1", "cta_group::2")),
+        examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT),
+    ),
+    "tensor-memory-kept": Rule(
+        "A kernel frees the tensor memory that it has allocated.",
+        "Columns that a kernel keeps are lost to the kernels that run after it on the multiprocessor. Behaviour is undefined.",
+        "Write tcgen05.dealloc in the warp that allocated, after the last access and before the kernel exits.",
+        examples.tensor_kernel(examples.TENSOR_ALLOCATION),
+        examples.tensor_kernel(examples.TENSOR_ALLOCATION, "ld.shared.b32 %r0, [slot];", examples.TENSOR_FREE),
+    ),
+    "untracked-product": Rule(
+        "A kernel that loads the result of a tcgen05 product commits the product and waits for the mbarrier.",
+        "tcgen05.mma is asynchronous, and only an mbarrier of tcgen05.commit says that it is complete. A load that does not wait may read "
+        "what was in tensor memory before.",
+        "Write tcgen05.commit behind the products, and wait for the phase of its mbarrier before the first load.",
+        examples.tensor_kernel(examples.TENSOR_PRODUCT, _LOADED, _WAITED),
+        examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT, _POLL, _AFTER, _LOADED, _WAITED),
+    ),
+    "unwaited-tensor-load": Rule(
+        "A kernel waits for its loads from tensor memory.",
+        "tcgen05.ld is asynchronous. An instruction that reads a loaded register waits for that register, and orders nothing else (PTX ISA "
+        "9.7.16.6.4.5). A tcgen05 product, copy, shift or store behind the load may change the cells before the load has read them. If one "
+        "follows in the text of the kernel, the finding is a warning, otherwise a note. A store that is computed from all loaded registers "
+        "cannot come too early. st.global and other uses of the registers, and tcgen05.dealloc, make no difference.",
+        "Write tcgen05.wait::ld.sync.aligned behind the last load, before the registers are used.",
+        examples.tensor_kernel(_LOADED, _STORED),
+        examples.tensor_kernel(_LOADED, _WAITED, _STORED),
+    ),
+}
 
 _BARRIER_WAIT = re.compile(rb"mbarrier\.(?<![\w$%.]mbarrier\.)(?:try|test)_wait\b")
 #: Stores of a kernel whose registers are followed back to loads; behind more, nothing is reported.

@@ -1,0 +1,57 @@
+"""Pieces of PTX that the examples of rules share."""
+
+from __future__ import annotations
+
+#: The module around the examples of rules.
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.global .align 16 .b8 weights[512];
+
+.visible .entry kernel()
+{
+    .reg .b32 %r<8>;
+    .reg .f32 %f<8>;
+    .reg .b64 %rd<4>;
+    .shared .align 16 .b8 tile[512];
+"""
+#: The head and the variables of a kernel that uses tensor memory.
+_TENSOR_KERNEL = """\
+.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry kernel()
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<2>;
+    .shared .align 8 .b8 slot[8];
+    .shared .align 8 .b8 bar[8];
+"""
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n    {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};"
+SPARSE = (
+    "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n    {%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 0;"
+)
+ORDERED_SPARSE = SPARSE.replace("mma.sp.", "mma.sp::ordered_metadata.")
+LOAD = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [tile];"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd1, %rd2, 1, 1, 1, 0, 0;"
+FENCE, COMMIT, WAIT = "wgmma.fence.sync.aligned;", "wgmma.commit_group.sync.aligned;", "wgmma.wait_group.sync.aligned 0;"
+ISSUED = f"{FENCE}\n{WGMMA}\n{COMMIT}"
+TENSOR_ALLOCATION = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;"
+TENSOR_FREE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32;"
+TENSOR_PRODUCT = "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"
+TENSOR_COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];"
+
+
+def tensor_kernel(*lines: str) -> str:
+    """An example as a module for a chip that has tensor memory."""
+    return _TENSOR_KERNEL + "".join(f"    {row}\n" for line in (*lines, "ret;") for row in line.split("\n")) + "}\n"
+
+
+def module(example: str) -> str:
+    """An example as a module that can be checked."""
+    if example.startswith((".version", "__device__")):
+        return example
+    return _FRAME + "".join(f"    {line}\n" for line in example.splitlines()) + "    ret;\n}\n"
