@@ -8,7 +8,6 @@ import json
 import random
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from click.testing import CliRunner
 import ptxmma
 from ptxmma.catalog.conversion import Arrange, Conversion, Side
 from ptxmma.catalog.conversion_text import expression
+from ptxmma.catalog.instructions import Catalog, catalog
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
 from ptxmma.cli import main
 from ptxmma.model import COPY
@@ -31,18 +31,14 @@ def _operand(spelling: str, name: str, **product: Any) -> ptxmma.Operand:
     return ptxmma.instruction(spelling, **product).operand(name)
 
 
-def _fragments() -> Iterator[ptxmma.Operand]:
+def _fragments(catalog: Catalog) -> list[ptxmma.Operand]:
     """One operand of each layout that holds elements."""
-    seen = set()
-    for instruction in ptxmma.instructions():
+    seen: dict[tuple[str, int], ptxmma.Operand] = {}
+    for instruction in catalog.all():
         for operand in (operand for form in instruction.forms for operand in form.operands):
-            layout = operand.layout
-            if layout is not None and layout.kind == "fragment" and (layout.name, operand.bits) not in seen:
-                seen.add((layout.name, operand.bits))
-                yield operand
-
-
-_ALL = list(_fragments())
+            if operand.layout is not None and operand.layout.kind == "fragment":
+                seen.setdefault((operand.layout.name, operand.bits), operand)
+    return list(seen.values())
 
 
 def _elements(
@@ -56,11 +52,14 @@ def _elements(
     places = itertools.product(range(layout.threads), range(own))
     tile = [layout.to_axes.apply({"lane": thread, "i": i}) for thread, i in places]
     sizes = {axis: 1 + max(element[axis] for element in tile) for axis in layout.axes}
+    names = dict(zip(layout.plane, ("row", "col"), strict=True))
     for thread, i in itertools.product(range(threads), range(side.tiles * own)):
         axes = layout.to_axes.apply({"lane": thread % layout.threads, "i": i % own})
         place = held[thread, i] = side.coords(lane=thread % _WARP, warp=thread // _WARP, i=i)
-        for axis in shared & axes.keys():
-            called = {"row": "col", "col": "row"}.get(axis, axis) if transpose else axis
+        for axis, name in ((axis, names.get(axis, axis)) for axis in axes):
+            if name not in shared:
+                continue
+            called = {"row": "col", "col": "row"}.get(name, name) if transpose else name
             assert place.get(called, 0) % sizes[axis] == axes[axis]
     copies = operand.sizes.get(COPY, 1)
     assert len({tuple(element.items()) for element in held.values()}) * copies == len(held)
@@ -107,7 +106,7 @@ def _verify(source: ptxmma.Operand, target: ptxmma.Operand, conversion: Conversi
     wanted = _elements(target, conversion.target, shared, threads)
     if conversion.k:
         assert target.layout is not None
-        axis = target.layout.summed
+        axis = {target.layout.plane[0]: "row", target.layout.plane[1]: "col"}[target.layout.summed]
         wanted = {place: element | {axis: conversion.k[element[axis]]} for place, element in wanted.items()}
     _arrives(conversion, given, wanted, threads)
 
@@ -218,7 +217,7 @@ def test_other_rows_of_a_warpgroup_go_through_memory() -> None:
 def test_pairs_of_the_whole_catalogue() -> None:
     """A sample of all pairs of layouts: every element of each, through every step."""
     draw = random.Random(7)
-    small = [operand for operand in _ALL if operand.elements <= 64]
+    small = [operand for operand in _fragments(catalog()) if operand.elements <= 64]
     kinds: set[str] = set()
     while not {"same", "registers", "quad", "warp", "memory"} <= kinds or draw.random() < 0.99:
         source, target = draw.choice(small), draw.choice(small)
@@ -547,3 +546,12 @@ def test_an_exchange_through_memory_has_no_function() -> None:
     code, output = _layout(instruction, "--operand", "d", "--as", instruction, "--transpose", "--format", "cuda")
     assert (code, "no function without memory" in output) == (2, True)
     assert _layout(_FP8, "--operand", "d", "--as", _FP8, "--format", "cuda") == (0, f"{_conversions()[1].to_cuda()}\n")
+
+
+def test_families_of_other_axes_and_scopes(odd: Catalog) -> None:
+    """Rows and columns are those of each family, and two warps may hold a matrix together."""
+    fragments = _fragments(odd)
+    assert {operand.layout.threads for operand in fragments if operand.layout} >= {32, 64}
+    for source, target in zip(fragments, [*fragments[1:], fragments[0]], strict=True):
+        assert _checked(source, source).kind == "same"
+        _checked(source, target)

@@ -15,9 +15,12 @@ from ptxmma.arguments import in_range
 from ptxmma.catalog.exchanges import LANE_BITS, TEXTS, Arrange, Bit, Kind, Registers, Shuffle, Step, plan
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
-from ptxmma.model import COPY
+from ptxmma.model import COPY, Layout
 
 __all__ = ["Arrange", "Bit", "Conversion", "Shuffle", "Side", "convert"]
+
+#: What the axes of a matrix are called on both sides.
+_PLANE = ("row", "col")
 
 #: The parts of a place that only an exchange through memory changes.
 _GROUPS = {"warp", "cta"}
@@ -165,9 +168,9 @@ def convert(source: Operand | TensorFragment, target: Operand | TensorFragment, 
         ValueError: an operand without elements in registers, or sizes that are not powers of two.
     """
     old, new = _side(source), _side(target)
-    k = target.layout.summed if isinstance(target, Operand) and target.layout is not None and target.sparsity is None else ""
+    k = _summed(target) if isinstance(target, Operand) else ""
     if transpose:
-        swapped = {"row": "col", "col": "row"}
+        swapped = dict(zip(_PLANE, reversed(_PLANE), strict=True))
         places = {place: label and label._replace(name=swapped.get(label.name, label.name)) for place, label in old.places.items()}
         old = old._replace(places=places)
     origin = _matched(old, new)
@@ -178,6 +181,12 @@ def convert(source: Operand | TensorFragment, target: Operand | TensorFragment, 
         return plain
     columns = _columns(new, origin, permuted, k)
     return msgspec.structs.replace(plain, permuted=msgspec.structs.replace(cheaper, k=columns))
+
+
+def _summed(operand: Operand) -> str:
+    """The axis along which a product adds up; none of a sparse A, whose columns have an order that metadata states."""
+    layout = operand.fragment()
+    return "" if operand.sparsity else _called(layout).get(layout.summed, "")
 
 
 def _columns(target: Side, origin: Mapping[Bit, Bit], permuted: Mapping[Bit, Bit], axis: str) -> tuple[int, ...]:
@@ -199,12 +208,18 @@ def _side(operand: Operand | TensorFragment) -> Side:
         raise TypeError(f"convert takes operands, and those in tensor memory through a load or store, not {type(operand).__name__}")
     layout, inside = operand.fragment(), operand.elements_per_register.bit_length() - 1
     places: dict[Bit, Bit | None] = {}
+    called = _called(layout)
     for bit, (axis, number) in enumerate(layout.to_axes.bits["i"]):
         if bit < inside or axis not in layout.growing or 1 << number < layout.grows_by:
-            places[Bit("i", bit)] = Bit(axis, number)
+            places[Bit("i", bit)] = Bit(called[axis], number)
     elements = len(places)
-    places |= {_thread(bit): Bit(axis, number) for bit, (axis, number) in enumerate(layout.to_axes.bits["lane"])}
-    return Side(operand.name, layout.name, str(operand.element_type), operand.bits, inside, elements, frozenset(layout.axes), places)
+    places |= {_thread(bit): Bit(called[axis], number) for bit, (axis, number) in enumerate(layout.to_axes.bits["lane"])}
+    return Side(operand.name, layout.name, str(operand.element_type), operand.bits, inside, elements, frozenset(called.values()), places)
+
+
+def _called(layout: Layout) -> dict[str, str]:
+    """The axes of a layout, of which those of a matrix's rows and columns are called so whatever their names."""
+    return {axis: axis for axis in layout.axes} | dict(zip(layout.plane, _PLANE, strict=True))
 
 
 def _through_memory(fragment: TensorFragment) -> Side:
@@ -273,7 +288,7 @@ def _matched(source: Side, target: Side) -> dict[Bit, Bit]:
         ]
 
     named = {label: place for place, label in source.places.items() if label is not None}
-    origin |= {place: named[label] for place, label in target.places.items() if label is not None and label in named and label.name != COPY}
+    origin |= {place: named[label] for place, label in target.places.items() if label is not None and label in named}
     for fixed in (False, True):
         origin |= dict(_pairs(left(target, loose=True), left(source, loose=fixed)))
     origin |= dict(_pairs(left(target, loose=False), left(source, loose=True)))
@@ -323,7 +338,7 @@ def _conversion(source: Side, target: Side, origin: dict[Bit, Bit]) -> Conversio
         return answer
     inner = {new: old for new, old in origin.items() if new.name not in _GROUPS}
     free = source.bits != target.bits
-    used = sorted(place.bit for place, label in source.places.items() if place.name == "i" and (label is None or label.name != COPY))
+    used = sorted(place.bit for place in origin.values() if place.name == "i")
     before, after = Registers(tuple(used), 0 if free else source.inside), Registers(tuple(range(target.numbers)), target.inside)
     kind, steps = plan(inner, before, after, free=free)
     return msgspec.structs.replace(answer, kind=kind, steps=steps)

@@ -121,7 +121,7 @@ def _within(origin: Mapping[Bit, Bit], source: Registers, target: Registers, *, 
     numbers = [sum((number >> bit & 1) << old for bit, old in enumerate(bits) if old is not None) for number in range(1 << len(bits))]
     size = 1 << target.inside
     step = Arrange(tuple(tuple(numbers[first : first + size]) for first in range(0, len(numbers), size)))
-    if bits == list(source.bits) and (free or source.inside == target.inside):
+    if bits == list(range(len(bits))) and (free or source.inside == target.inside):
         return "same", (step,)
     return "registers" if free or bits[: target.inside] == list(range(source.inside)) else "prmt", (step,)
 
