@@ -541,7 +541,7 @@ def test_functions_convert_on_a_gpu(nvcc: str, gpu: str, tmp_path: Path) -> None
 def test_an_exchange_through_memory_has_no_function() -> None:
     instruction = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
     conversion = ptxmma.convert(_operand(instruction, "d"), _operand(instruction, "a"), transpose=True)
-    with pytest.raises(ValueError, match="no function without memory: bit 0 of the lane is"):
+    with pytest.raises(ValueError, match="no function without memory: bit 0 of the warp is"):
         conversion.to_cuda()
     code, output = _layout(instruction, "--operand", "d", "--as", instruction, "--transpose", "--format", "cuda")
     assert (code, "no function without memory" in output) == (2, True)

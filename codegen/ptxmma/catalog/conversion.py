@@ -345,8 +345,9 @@ def _conversion(source: Side, target: Side, origin: dict[Bit, Bit]) -> Conversio
 
 
 def _why(source: Side, target: Side, origin: dict[Bit, Bit]) -> str:
-    """What the bits of threads lead to, where the two sides differ."""
-    differ = sorted(new for new, old in origin.items() if new != old and new.name != "i")
+    """What the bits of threads lead to, where the two sides differ: those of warps and CTAs, where some of them do."""
+    threads = sorted(new for new, old in origin.items() if new != old and new.name != "i")
+    differ = [place for place in threads if place.name in _GROUPS] or threads
     each = ((place, _weight(target.places[place]), _weight(source.places[place])) for place in differ)
     return "; ".join(f"bit {place.bit} of the {place.name} is {new} in the target, {old} in the source" for place, new, old in each)
 
