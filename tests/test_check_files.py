@@ -120,6 +120,9 @@ def test_one_wrong_target_or_version_is_one_finding_of_a_module(head: str, rule:
         (".version 8.8\n.target sm_103a\n", ""),
         (".version 8.5\n.target sm_999\n", ""),  # another database may have it
         (".version 8.5\n.address_size 64\n", ""),
+        (".version 8.5\n.target texmode_independent, sm_103a\n", "2:30"),
+        (".version 8.5\n.target\n", ""),
+        ('.version 8.5\n.target sm_103a\n.file 1 "a.cu"\n.target', "2:9"),
     ],
 )
 @pytest.mark.parametrize("body", ["", ".entry k()\n{\nret;\n}\n"])

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ptxmma.model import Spec
     from ptxmma.ptx.statements import Function
 
-_DIRECTIVE = re.compile(rb"(\.version|\.target)\s+([\w.]+)")
+#: The directives, each with what they name.
+_DIRECTIVE = re.compile(rb"(\.version)\s+(\d+\.\d+)|(\.target)\s+(?:\w+\s*,\s*)*(sm_\w+)")
 
 
 class Headers:
@@ -35,9 +36,12 @@ class Headers:
         """The remarks on the directives in a text outside functions, each with the directive that it is about."""
         if function.name or b".target" not in function.text:
             return
-        places = {match[1]: Token(match[2], match.start(2)) for match in _DIRECTIVE.finditer(function.text)}
+        matches = _DIRECTIVE.finditer(function.text)
+        places = {
+            match[match.lastindex - 1]: Token(match[match.lastindex], match.start(match.lastindex)) for match in matches if match.lastindex
+        }
         version, target = function.module.version, self._targets.get(function.module.target)
-        if version not in self._releases or b".version" not in places:
+        if version not in self._releases or len(places) < 2:
             return
         if self._ptx and Version(version) > Version(self._ptx):
             text = f"drivers and assemblers of PTX ISA {self._ptx} refuse a module of PTX ISA {version}, whatever is in it"
