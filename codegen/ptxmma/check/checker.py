@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import io
 import itertools
 import os
 import sys
 from collections.abc import Iterable, Iterator, Set
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.check import architecture_guards, asm_operands, async_protocol, costs, flow
-from ptxmma.check.constant_descriptors import ConstantDescriptors
+from ptxmma.check import architecture_guards, asm_operands
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.instruction_judge import Judge, Tally
 from ptxmma.check.module_header import Headers
-from ptxmma.check.proxies import Proxies
-from ptxmma.check.remarks import Remark, findings_of
-from ptxmma.check.tensor_descriptors import TensorDescriptors
-from ptxmma.check.tensor_kernels import TensorKernels
-from ptxmma.ptx.known_bits import RegisterBits
+from ptxmma.check.remarks import findings_of
 from ptxmma.ptx.languages import as_utf8, language_named, language_of_text, refuse_binary
 from ptxmma.ptx.opcodes import Opcodes
-from ptxmma.ptx.outline import Outline
-from ptxmma.ptx.statements import Function, Module, Token, functions
+from ptxmma.ptx.statements import Function, functions
+
+if TYPE_CHECKING:
+    from ptxmma.check.kernel_judge import KernelJudge
 
 #: Bytes that are read at a time.
 _CHUNK = 1 << 20
@@ -69,13 +67,11 @@ class Checker:
         self._opcodes = Opcodes(spec)
         self._judge = Judge(entries)
         self._headers = Headers(spec, target or "", ptx or "")
-        self._descriptors = ConstantDescriptors(entries)
-        self._tensor_descriptors = TensorDescriptors(entries)
-        self._protocol = async_protocol.protocol(entries)
-        self._tensors = TensorKernels(entries)
-        self._proxies = Proxies(entries)
+        self._catalog = entries
         self._follow = follow
-        self._debugged: Module | None = None  # the last module that was noted to be one for debugging
+        families = {family for protocol in spec.protocols for family in protocol.families}
+        #: How the instructions begin that are followed through a kernel.
+        self._ordered = tuple({entry.start for entry in spec.instructions if entry.family in families})
 
     def check(self, text: str | bytes, file: str = "<text>") -> Findings:
         """Check a module's text."""
@@ -138,20 +134,26 @@ class Checker:
             best = min(best, other, key=lambda findings: len(findings) + findings.hidden)
         return best
 
+    @functools.cached_property
+    def _kernels(self) -> KernelJudge:
+        from ptxmma.check.kernel_judge import KernelJudge  # most modules need none of what it loads
+
+        return KernelJudge(self._catalog)
+
+    def _is_ordered(self, function: Function, opcodes: Set[bytes]) -> bool:
+        """Whether a function has instructions whose order matters, or copies in the same proxy."""
+        return any(opcode.startswith(self._ordered) for opcode in opcodes) or b".async.bulk" in function.text
+
     def _check_text(self, function: Function, file: str) -> Findings:
         target = function.module.target if self._target is None else self._target
         version = function.module.version if self._ptx is None else self._ptx
         tally = Tally(notes=self._notes)
         self._judge.of_function(function, target, version, tally)
         tally.add(self._headers.of_text(function))
-        if tally.instructions and function.whole:
-            tally.add(self._tensors.mixed_groups(function, tally.opcodes))
-        if tally.instructions and function.whole and self._follow:
-            if self._protocol is not None:
-                tally.add(self._of_flow(function, tally.opcodes, self._protocol))
-            bits = RegisterBits(function.text, function.passed)
-            tally.add(self._tensors.of_kernel(function, tally.opcodes, bits, target, self._tensor_descriptors.product))
-            tally.add(self._tensor_descriptors.of_function(function, tally.opcodes, bits, target))
+        if tally.instructions and function.whole and self._is_ordered(function, tally.opcodes):
+            tally.add(self._kernels.mixed_groups(function, tally.opcodes))
+            if self._follow:
+                tally.add(self._kernels.of_function(function, tally.opcodes, target))
         if tally.instructions and function.operands:
             tally.add(asm_operands.of_operands(function, [*self._judge.judged(function, target)]))
         if tally.instructions and function.guard and not target:
@@ -159,25 +161,6 @@ class Checker:
         remarks = sorted(tally.remarks, key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
         findings = tuple(findings_of(function, remarks, file))
         return Findings(tally.instructions, findings, function.uncovered, tally.hidden)
-
-    def _of_flow(self, function: Function, opcodes: Set[bytes], protocol: async_protocol.Protocol) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on the order of asynchronous instructions; of a module for debugging, the one that they are not followed."""
-        if function.module.debug:
-            first = flow.first_issue(function, protocol)
-            if first is not None and function.module is not self._debugged:
-                self._debugged = function.module
-                text = "the module is compiled for debugging, where the compiler adds copies of its own: fences and waits are not checked"
-                yield Remark(first, "note", "debug-build", text), first.text
-            return
-        yield from self._proxies.of_kernel(function, opcodes)
-        if not any(opcode.startswith((*protocol.opcodes.issues,)) for opcode in opcodes):
-            return
-        outline = Outline(function.text, protocol.opcodes)
-        for hazard in flow.hazards(function, outline, protocol):
-            token = Token(b" " * hazard.length, hazard.offset)
-            yield Remark(token, hazard.severity, hazard.rule, hazard.message), hazard.instruction.encode()
-        yield from costs.of_loops(outline, protocol)
-        yield from self._descriptors.of_function(function, outline)
 
 
 def check(

@@ -61,6 +61,6 @@ def _read(file: Path) -> _Tool | None:
         data = file.read_bytes()
         if file.name == "ptxmma.toml":
             return msgspec.toml.decode(data, type=_Tool)
-        return msgspec.toml.decode(data, type=_Project).tool.ptxmma
+        return msgspec.toml.decode(data, type=_Project).tool.ptxmma if b"ptxmma" in data else None
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{file}: {error}") from None

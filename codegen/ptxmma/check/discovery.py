@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -43,6 +42,8 @@ def _of_git(directory: str) -> list[str]:
     """The files below a directory that git tracks or would track; none without git or outside a work tree."""
     # The repository may be anyone's: none of the programs that its configuration names is started.
     command = ["git", "-C", directory, "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    import subprocess  # only directories need it
+
     try:
         done = subprocess.run(command, capture_output=True, check=False)
     except OSError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -45,6 +44,8 @@ def as_json(findings: Findings) -> str:
     rows = [{name: getattr(finding, name) for name in _JSON_KEYS} for finding in findings]
     counts = {name: getattr(findings, name) for name in ("instructions", "uncovered", "repeated")}
     answer = {**counts, "findings": rows}
+    import json  # the text needs none
+
     return json.dumps(answer, indent=2) + "\n"
 
 
@@ -74,6 +75,8 @@ def _log(driver: dict[str, Any], results: list[dict[str, Any]]) -> str:
     """A SARIF log, without blanks; its text is ASCII."""
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    import json
+
     return json.dumps(log, separators=(",", ":")) + "\n"
 
 

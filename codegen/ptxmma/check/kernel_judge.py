@@ -1,0 +1,70 @@
+"""Judges what instructions do together in a kernel: their order, their descriptors, and the tensor memory that they use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxmma.check import async_protocol, costs, flow
+from ptxmma.check.constant_descriptors import ConstantDescriptors
+from ptxmma.check.proxies import Proxies
+from ptxmma.check.remarks import Remark
+from ptxmma.check.tensor_descriptors import TensorDescriptors
+from ptxmma.check.tensor_kernels import TensorKernels
+from ptxmma.ptx.known_bits import RegisterBits
+from ptxmma.ptx.outline import Outline
+from ptxmma.ptx.statements import Token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Set
+
+    from ptxmma.catalog.instructions import Catalog
+    from ptxmma.ptx.statements import Function, Module
+
+
+class KernelJudge:
+    """Judges kernels by a database, and remembers what it has seen."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._descriptors = ConstantDescriptors(catalog)
+        self._tensor_descriptors = TensorDescriptors(catalog)
+        self._protocol = async_protocol.protocol(catalog)
+        self._tensors = TensorKernels(catalog)
+        self._proxies = Proxies(catalog)
+        self._debugged: Module | None = None  # the last module that was noted to be one for debugging
+
+    def mixed_groups(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
+        """The remark on groups of CTAs that differ, with the opcode that it is about."""
+        return self._tensors.mixed_groups(function, opcodes)
+
+    def of_function(self, function: Function, opcodes: Set[bytes], target: str) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on a function as a whole, each with the opcode that it is about.
+
+        Args:
+            function: the function.
+            opcodes: of its matrix instructions.
+            target: the one that it is for.
+        """
+        if self._protocol is not None:
+            yield from self._of_flow(function, opcodes, self._protocol)
+        bits = RegisterBits(function.text, function.passed)
+        yield from self._tensors.of_kernel(function, opcodes, bits, target, self._tensor_descriptors.product)
+        yield from self._tensor_descriptors.of_function(function, opcodes, bits, target)
+
+    def _of_flow(self, function: Function, opcodes: Set[bytes], protocol: async_protocol.Protocol) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on the order of asynchronous instructions; of a module for debugging, the one that they are not followed."""
+        if function.module.debug:
+            first = flow.first_issue(function, protocol)
+            if first is not None and function.module is not self._debugged:
+                self._debugged = function.module
+                text = "the module is compiled for debugging, where the compiler adds copies of its own: fences and waits are not checked"
+                yield Remark(first, "note", "debug-build", text), first.text
+            return
+        yield from self._proxies.of_kernel(function, opcodes)
+        if not any(opcode.startswith((*protocol.opcodes.issues,)) for opcode in opcodes):
+            return
+        outline = Outline(function.text, protocol.opcodes)
+        for hazard in flow.hazards(function, outline, protocol):
+            token = Token(b" " * hazard.length, hazard.offset)
+            yield Remark(token, hazard.severity, hazard.rule, hazard.message), hazard.instruction.encode()
+        yield from costs.of_loops(outline, protocol)
+        yield from self._descriptors.of_function(function, outline)
