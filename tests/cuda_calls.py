@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import diskcache
+
+from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import Version
 
 INT_MAX = 2**31 - 1
+
+#: What nvcc made of sources: those that were asked for last, of about ten spells of work on the headers.
+_KEPT = paths.CHECKOUT / ".cache" / "nvcc"
+_MOST_BYTES = 1 << 30
+#: The statuses with which nvcc answers; with any other it could not do its work.
+_ANSWERS = (0, 1, 2)
 
 
 class Call(NamedTuple):
@@ -108,8 +119,19 @@ class Kernels:
         return "\n".join(self._lines) + "\n"
 
 
+class _Answer(NamedTuple):
+    """One run of nvcc, and the files that it made, each with its mode and its bytes."""
+
+    done: subprocess.CompletedProcess[str]
+    made: list[tuple[str, int, bytes]]
+
+
 class Nvcc:
-    """The installed toolkit."""
+    """The installed toolkit.
+
+    Compiling takes a third of the time of all tests.  What the toolkit made of a source before is kept, as long as no header and no option
+    differs.
+    """
 
     def __init__(self, nvcc: str, catalog: Catalog, include: Path) -> None:
         self._nvcc, self.include = nvcc, include
@@ -118,12 +140,28 @@ class Nvcc:
         assert release, said
         versions = catalog.database.spec.isa_versions
         self.ptx = max((e.version for e in versions if Version(e.cuda) <= release[1]), key=Version)
+        host = subprocess.run(["gcc", "--version"], check=True, capture_output=True, text=True).stdout
+        flags = sorted(item for item in os.environ.items() if item[0].startswith("NVCC_"))
+        self._surroundings = (said, host, flags, _files(include))
 
     def run(self, source: str, *options: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """Compile a source in ``folder``; warnings are errors."""
         (folder / "source.cu").write_text(source, encoding="utf-8")
-        command = [self._nvcc, "-I", str(self.include), "-Werror", "all-warnings", *options, "source.cu"]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        given = _files(folder)
+        key = hashlib.sha256(repr((self._surroundings, options, given)).encode()).hexdigest()
+        with diskcache.Cache(str(_KEPT), size_limit=_MOST_BYTES) as kept:
+            answer: _Answer | None = kept.get(key)
+            if answer is None:
+                command = [self._nvcc, "-I", str(self.include), "-Werror", "all-warnings", *options, "source.cu"]
+                done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+                made = [folder / name for name, digest in _files(folder).items() if given.get(name) != digest]
+                answer = _Answer(done, [(path.name, path.stat().st_mode, path.read_bytes()) for path in made])
+                if done.returncode in _ANSWERS:
+                    kept[key] = answer
+        for name, mode, data in answer.made:
+            (folder / name).write_bytes(data)
+            (folder / name).chmod(mode)
+        return answer.done
 
     def ptx_of(self, source: str, target: str, folder: Path) -> str:
         """The PTX that a source becomes for one target; with PTX as its only output, nvcc has the assembler check it."""
@@ -132,6 +170,12 @@ class Nvcc:
         said = "\n".join(line for line in done.stderr.splitlines() if "Advisory" not in line)
         assert done.returncode == 0, said[:4000]
         return (folder / "source.ptx").read_text(encoding="utf-8")
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """The files below a folder, each with a digest of its bytes."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def instructions_in(ptx: str, canonical: Iterable[str]) -> dict[str, list[str]]:

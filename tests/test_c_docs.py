@@ -13,8 +13,9 @@ import pytest
 
 import header_programs
 import ptxmma
-from header_programs import run
+from cuda_calls import Nvcc
 from ptxmma import paths
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices import scaling, sparse
 from ptxmma.matrices.shared_memory import SharedLayout
 
@@ -75,11 +76,10 @@ def test_quantised(library: ctypes.CDLL) -> None:
 
 
 @pytest.mark.nvcc
-def test_the_device_examples_compile(nvcc: str, root: Path, tmp_path: Path) -> None:
-    blocks = _blocks(root, "cuda")
+def test_the_device_examples_compile(nvcc: str, catalog: Catalog, root: Path, tmp_path: Path) -> None:
+    blocks, compiler = _blocks(root, "cuda"), Nvcc(nvcc, catalog, paths.INCLUDE)
     assert len(blocks) == 7
-    options = ["-std=c++17", "-Werror", "all-warnings", "-c", "-I", str(root / "generated/include")]
-    for number, block in enumerate(blocks):
-        (tmp_path / f"{number}.cu").write_text(block, encoding="utf-8")
+    for block in blocks:
         target = "100a" if "tcgen05" in block else "90a"
-        run(nvcc, *options, "-gencode", f"arch=compute_{target},code=sm_{target}", tmp_path / f"{number}.cu", "-o", tmp_path / "docs.o")
+        done = compiler.run(block, "-std=c++17", "-c", "-gencode", f"arch=compute_{target},code=sm_{target}", folder=tmp_path)
+        assert done.returncode == 0, (block, done.stderr)

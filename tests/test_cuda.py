@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+import cuda_calls
 from cuda_calls import Kernels, Nvcc, calls, front_calls, instructions_in
 from header_programs import write_headers
 from ptxmma.catalog.cplusplus import front_name, identifier, shown
@@ -63,6 +66,33 @@ def one_of_each_front(instructions: Iterable[Instruction]) -> list[Instruction]:
         if instruction.shape is not None:
             by_front[front_name(instruction.variant), instruction.variant.shape_label] = instruction
     return list(by_front.values())
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None or os.name == "nt", reason="no gcc, or no scripts")
+def test_a_source_is_compiled_again_only_where_a_header_or_an_option_differs(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda_calls, "_KEPT", tmp_path / "kept")
+    nvcc, header, log = tmp_path / "nvcc", tmp_path / "include/header.cuh", tmp_path / "log"
+    log.touch()
+    nvcc.write_text(f"#!/bin/sh\necho release 13.0\necho $* >> {log}\n[ $# = 1 ] || cp source.cu made; exit $STATUS\n")
+    nvcc.chmod(0o755)
+    header.parent.mkdir()
+
+    def compiles(text: str, *options: str, status: int = 0) -> bool:
+        before = log.read_text().count("source.cu")
+        header.write_text(text)
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        monkeypatch.setenv("STATUS", "0")
+        compiler = Nvcc(str(nvcc), catalog, header.parent)
+        monkeypatch.setenv("STATUS", str(status))
+        done = compiler.run("text", *options, folder=folder)
+        assert (done.returncode, (folder / "made").read_text()) == (status, "text")
+        return log.read_text().count("source.cu") > before
+
+    assert [compiles("1"), compiles("1"), compiles("2"), compiles("2", "-c"), compiles("1")] == [True, False, True, True, False]
+    assert [compiles("3", status=2), compiles("3", status=2)] == [True, False]  # an error of the source is an answer
+    assert [compiles("4", status=137), compiles("4", status=137)] == [True, True]  # it was killed
 
 
 # --- names ------------------------------------------------------------------------------------------------------------------

@@ -361,35 +361,26 @@ def test_a_move_that_no_instruction_makes_is_refused_in_words(nvcc: str, catalog
 
 
 @pytest.mark.nvcc
-def test_the_program_for_a_gpu_compiles_without_spills_and_serialised_products(nvcc: str, root: Path, tmp_path: Path) -> None:
+def test_the_program_for_a_gpu_compiles_without_spills_and_serialised_products(
+    nvcc: str, catalog: Catalog, root: Path, tmp_path: Path
+) -> None:
     """It runs in the test below; ptxas says what would make it slow."""
-    done = _compiled(nvcc, root, tmp_path, "-Xptxas", "-v")
+    done = _compiled(nvcc, catalog, root, tmp_path)
     assert "C75" not in done.stderr
     assert "0 bytes spill stores" in done.stderr
     assert not [line for line in done.stderr.splitlines() if "spill" in line and "0 bytes spill stores, 0 bytes spill loads" not in line]
 
 
 @pytest.mark.nvcc
-def test_the_program_for_a_gpu(nvcc: str, root: Path, gpu: str, tmp_path: Path) -> None:  # noqa: ARG001  # skips without one
-    _compiled(nvcc, root, tmp_path)
+def test_the_program_for_a_gpu(nvcc: str, catalog: Catalog, root: Path, gpu: str, tmp_path: Path) -> None:  # noqa: ARG001  # skips without one
+    _compiled(nvcc, catalog, root, tmp_path)
     done = subprocess.run([tmp_path / "cuda_moves"], capture_output=True, text=True, check=False)
     assert done.stdout.endswith("OK\n"), done.stdout + done.stderr
 
 
-def _compiled(nvcc: str, root: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        nvcc,
-        "-std=c++17",
-        "-Werror",
-        "all-warnings",
-        "-gencode",
-        "arch=compute_90a,code=sm_90a",
-        *options,
-        "-I",
-        str(paths.INCLUDE),
-    ]
-    done = subprocess.run(
-        [*command, str(root / "tests/cuda_moves.cu"), "-o", str(folder / "cuda_moves")], capture_output=True, text=True, check=False
-    )
+def _compiled(nvcc: str, catalog: Catalog, root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    source = (root / "tests/cuda_moves.cu").read_text(encoding="utf-8")
+    options = ("-std=c++17", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-o", "cuda_moves")
+    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, *options, folder=folder)
     assert done.returncode == 0, done.stderr[:4000]
     return done

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from cuda_calls import Nvcc
 from ptxmma import paths
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import check
 
 _GUIDE = paths.CHECKOUT / "docs" / "ptxas_messages.rst"
@@ -54,12 +56,15 @@ def test_the_guide_has_all_programs() -> None:
 
 @pytest.mark.nvcc
 @pytest.mark.parametrize("message", sorted(_MESSAGES))
-def test_the_program_causes_its_message(nvcc: str, message: str, tmp_path: Path) -> None:
+def test_the_program_causes_its_message(nvcc: str, catalog: Catalog, message: str, tmp_path: Path) -> None:
     ptxas = shutil.which("ptxas")
     assert ptxas, "ptxas is not beside nvcc"
+    shutil.copy(_PROGRAMS / "common.cuh", tmp_path)
+    source, options = (_PROGRAMS / f"{message.lower()}.cu").read_text(encoding="utf-8"), ("-std=c++17", "-O3", "-ptx")
+    arch = ("-gencode", "arch=compute_90a,code=compute_90a")
+    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, *options, *arch, "-o", "program.ptx", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
     ptx = tmp_path / "program.ptx"
-    command = [nvcc, "-std=c++17", "-O3", f"-I{paths.INCLUDE}", "-gencode", "arch=compute_90a,code=compute_90a", "-ptx"]
-    subprocess.run([*command, str(_PROGRAMS / f"{message.lower()}.cu"), "-o", str(ptx)], capture_output=True, check=True)
 
     column = _column(ptxas)
     done = subprocess.run([ptxas, "-arch=sm_90a", str(ptx), "-o", str(tmp_path / "cubin")], capture_output=True, text=True, check=True)
