@@ -23,6 +23,7 @@ from ptxmma_layouts import mma
 import bench_check
 import bench_commands
 import bench_explorer
+import bench_products
 import bench_registers
 import bench_sparse
 import bench_wheels
@@ -54,6 +55,7 @@ def main() -> None:
     bench_wheels.main()
     _numpy()
     bench_registers.main()
+    bench_products.main()
     bench_sparse.main()
     if shutil.which("nvcc"):
         _includes()

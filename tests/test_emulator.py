@@ -295,7 +295,7 @@ def test_more_terms_have_a_wider_bound_and_dropped_ones_none(spec: Spec) -> None
     full = products(ones, ones.T, None, f16, f32)
     half = products(ones * kept, ones.T, None, f16, f32, kept)
     assert arithmetic.bound(full, f32, f32) > 2 * arithmetic.bound(half, f32, f32)
-    assert half.count() == 4
+    assert half.count(np.zeros(())) == 4
 
 
 def test_subnormal_inputs_may_count_for_nothing_or_do_count(spec: Spec) -> None:
@@ -313,11 +313,11 @@ def test_scale_factors_leave_the_bound_as_tight_as_it_is(spec: Spec) -> None:
     terms = Products(
         factors(a, e2m1).times(factors(np.full((1, 64), 1.125 * 2.0**-6), ue4m3)), a > 0, factors(ones, e2m1), np.zeros((1, 1)), f32
     )
-    assert arithmetic.bound(terms, f32, f32) < terms.value() * 2.0**-16
+    assert arithmetic.bound(terms, f32, f32) < terms.value * 2.0**-16
     tiny = Products(
         factors(a, e2m1).times(factors(np.full((1, 64), 1.25 * 2.0**-7), ue4m3)), a > 0, factors(ones, e2m1), np.zeros((1, 1)), f32
     )
-    assert arithmetic.bound(tiny, f32, f32) >= tiny.value()  # subnormal scale factors may count for nothing
+    assert arithmetic.bound(tiny, f32, f32) >= tiny.value  # subnormal scale factors may count for nothing
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -408,7 +408,7 @@ def test_the_observed_sums_of_a_chip_have_their_own_bound(spec: Spec) -> None:
     outside = 0
     for seed in range(50):
         terms = spread(np.random.default_rng(seed), 32, e4m3, f32)
-        error = np.abs(hopper_fp8(terms) - terms.value())
+        error = np.abs(hopper_fp8(terms) - terms.value)
         assert (error <= arithmetic.cut_off_bound(terms, 13, f32)).all()
         outside += int((error > arithmetic.bound(terms, f32, f32)).sum())
     assert outside  # single precision would not admit it

@@ -14,7 +14,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.matrices import scaling, sparse
+from ptxmma.matrices import scaling, sparse, whole_product
 from ptxmma.matrices.product_operands import product_operands
 from random_operands import Draw, one_of_each, small
 from random_rounding import Chip, Number, Rounding, added, drawn, floating
@@ -53,7 +53,7 @@ def _operands(instruction: Instruction, shape: tuple[int, int, int], random: np.
                 elements.dtype(layout.element)
             )
             given[f"scale_{name}"] = scales
-            factors = np.repeat(scales.astype(np.float64), block, axis=axis)
+            factors = np.take(scales.astype(np.float64), np.arange(k) // block, axis=axis)
             left, right = (left * factors, right) if name == "a" else (left, right * factors)
     return given, left @ right + addend
 
@@ -68,13 +68,34 @@ def test_every_instruction_multiplies_whole_matrices(number: int) -> None:
         assert c
         assert d
         steps = 1 if c.bits < d.bits else 3
-        ragged = 0 if instruction.sparse or instruction.qualifiers.get("block_scale") else step // 2
+        ragged = 0 if instruction.sparse else step // 2 - 2  # where elements have scale factors, K ends within a block, too
         given, expected = _operands(instruction, (5, 3, steps * step - ragged), random)
         result = ptxmma.matmul(instruction, **given, split_k=min(2, steps))
         assert (result.matrix == expected).all(), instruction.canonical
         assert result.d.dtype == elements.dtype(d)
         assert result.admits(result.d).all()
         assert np.isfinite(result.bound).all()
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("spelling", [_BF16, _F16, _FP8, "mma.sync.aligned.m16n8k16.row.col.f16.e4m3.e4m3.f16"])
+def test_a_tile_of_rows_is_computed_as_all_rows_are(spelling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values and bounds are the same bits, zeros, subnormals, infinities and NaNs included."""
+    random = np.random.default_rng(7)
+    instruction = ptxmma.instruction(spelling)
+    product = product_operands(instruction)
+    dtype, k = elements.dtype(product.a.element), 3 * instruction.extents["k"] - 4
+    a, b = random.standard_normal((2, 67, k)).astype(dtype), random.standard_normal((k, 300)).astype(dtype)
+    a[0, 3, 5], b[7, 9], a[1, 40, 7], b[9, 11] = 0, float(product.a.element.smallest_normal) / 2, np.nan, np.nan
+    results = []
+    for cached in (1 << 10, whole_product._CACHED, 1 << 30):
+        monkeypatch.setattr(whole_product, "_CACHED", cached)
+        results.append(ptxmma.matmul(instruction, a, b, split_k=2 if product.c.element == product.d.element else 1))
+    for result in results[1:]:
+        np.testing.assert_array_equal(result.matrix, results[0].matrix)
+        np.testing.assert_array_equal(result.bound, results[0].bound)
+        for chip, bound in result.observed.items():
+            np.testing.assert_array_equal(bound, results[0].observed[chip])
 
 
 def test_one_step_is_what_the_emulator_does() -> None:

@@ -29,6 +29,9 @@ It is 0 where infinities and NaNs among the inputs decide the sum, however it is
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 
@@ -38,9 +41,11 @@ from ptxmma.model import ElementType
 
 #: The error that double precision adds for each term: relative to S, and where a product underflows.
 _OWN, _OWN_LEAST = 2.0**-52, 2.0**-1074
+#: The bound of addends that are C itself.
+_EXACT = np.zeros(())
 
 
-class Factors(msgspec.Struct, frozen=True, eq=False):
+class Factors(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The elements of A or B as instructions may read them, ``float64``.
 
     Attributes:
@@ -79,6 +84,35 @@ class Factors(msgspec.Struct, frozen=True, eq=False):
         with np.errstate(all="ignore"):
             return Factors(*(getattr(self, name) * getattr(scales, name) for name in self.__struct_fields__))
 
+    def each(self, function: Callable[[Array], Array]) -> Factors:
+        """A function of every reading; readings that are one array stay one."""
+        made: dict[int, Array] = {}
+        arrays: list[Array] = [getattr(self, name) for name in self.__struct_fields__]
+        for array in arrays:
+            if id(array) not in made:
+                made[id(array)] = function(array)
+        return Factors(*[made[id(array)] for array in arrays])
+
+    @functools.cached_property
+    def sizes(self) -> Factors:
+        """The magnitudes, 0 for what is infinite or no number."""
+        return self.each(_finite)
+
+    @functools.cached_property
+    def finite(self) -> bool:
+        """Whether no reading has an infinity or a NaN."""
+        return bool(np.isfinite(self.numbers).all() and (self.most is self.numbers or np.isfinite(self.most).all()))
+
+    @functools.cached_property
+    def counts(self) -> Array:
+        """1 for each element that is not zero, else 0."""
+        return np.asarray((self.numbers != 0).astype(np.float64))
+
+    @functools.cached_property
+    def full(self) -> bool:
+        """Whether no element is zero."""
+        return bool(self.counts.all())
+
 
 def _rounded_up(magnitudes: Array, element: ElementType) -> Array:
     """The magnitudes and one unit in their last place; infinity beyond the largest number of the type."""
@@ -86,16 +120,15 @@ def _rounded_up(magnitudes: Array, element: ElementType) -> Array:
     return np.where(magnitudes > element.largest, np.inf, magnitudes + np.ldexp(element.unit, exponents))
 
 
-class Products(msgspec.Struct, frozen=True, eq=False):
+class Products(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The terms of a matrix product.
 
-    Sums of magnitudes leave out the terms with infinities and NaNs.
+    Sums of magnitudes leave out the terms with infinities and NaNs.  Several bounds share what a product has computed once.
 
     Attributes:
-        a: (..., m, k); kept: which elements of it take part, (..., m, k) too: those of a sparse A that are stored.
+        a: (..., m, k); kept: which elements of it take part, (..., m, k) too: the stored ones of a sparse A.
         b: (..., k, n).
         c: the addend, ``float64`` (..., m, n), and its type.
-        c_bound: how far each addend may be from ``c``.
     """
 
     a: Factors
@@ -103,22 +136,28 @@ class Products(msgspec.Struct, frozen=True, eq=False):
     b: Factors
     c: Array
     c_type: ElementType
-    c_bound: Array = msgspec.field(default_factory=lambda: np.zeros(()))
 
+    @functools.cached_property
     def value(self) -> Array:
         """The sums, in double precision; infinite, or no number, where that overflows."""
         with np.errstate(all="ignore"):
             return self._sums(self.a.numbers, self.b.numbers, self.c)
 
-    def special(self, *, subnormals: bool) -> tuple[Array, Array]:
+    @functools.cached_property
+    def most(self) -> float:
+        """The largest magnitude of a sum; infinite where an input is."""
+        finite = self.a.finite and self.b.finite
+        return float(np.maximum(self.value.max(), -self.value.min())) if finite else np.inf
+
+    def special(self, c_bound: Array, *, subnormals: bool) -> tuple[Array, Array]:
         """The sums that infinities and NaNs among the inputs decide, else 0; and which of them depend on how inputs are read.
 
         Inputs are read unchanged, without the bits beyond their type, rounded to their type and, unless ``subnormals`` count, without
         subnormal numbers.  An addend of which nothing is known decides nothing, and leaves only NaNs decided.
         """
-        unknown, a, b = np.isinf(self.c_bound), self.a, self.b
+        unknown, a, b = np.isinf(c_bound), self.a, self.b
         c = np.where(unknown, 0, self.c)
-        if all(np.isfinite(numbers).all() for numbers in (a.most, b.most, c)):
+        if a.finite and b.finite and np.isfinite(c).all():
             return np.zeros(()), unknown
         readings = [(a.numbers, b.numbers), (a.cut, b.cut), (a.most, b.most)] + ([] if subnormals else [(a.flushed, b.flushed)])
         first, *others = [self._decided(*reading, c) for reading in readings]
@@ -132,6 +171,8 @@ class Products(msgspec.Struct, frozen=True, eq=False):
 
     def _sums(self, a: Array, b: Array, c: Array) -> Array:
         """``a @ b + c`` over the kept elements; an element that is left out adds nothing, even opposite an infinity."""
+        if self.b.finite:
+            return np.asarray(a @ b + c)
         special = np.flatnonzero(~np.isfinite(b).all(axis=tuple(axis for axis in range(b.ndim) if axis != b.ndim - 2)))
         finite = b.copy()
         finite[..., special, :] = 0
@@ -142,97 +183,144 @@ class Products(msgspec.Struct, frozen=True, eq=False):
             result = result + np.where(self.kept[..., :, k, None], a[..., :, k, None] * b[..., k, None, :], 0)
         return result + c
 
-    def count(self) -> Array:
-        """Terms of each sum that are not zero."""
-        addend = (self.c != 0) | (self.c_bound > 0)
-        counted: Array = (self.kept & (self.a.numbers != 0)).astype(np.float64) @ (self.b.numbers != 0) + addend
-        return counted
+    def count(self, c_bound: Array) -> Array:
+        """Terms of each sum that are not zero; one number where all sums have as many."""
+        known = (c_bound > 0).all() and c_bound.ndim
+        return np.asarray(self._counted + (1 if known else (self.c != 0) | (c_bound > 0)), np.intp)
 
+    @functools.cached_property
+    def _counted(self) -> Array:
+        """Products that are not zero; one number where all sums have as many."""
+        if self.a.full and self.b.full and self.kept.all():
+            return np.asarray(float(self.kept.shape[-1]))
+        return np.asarray((self.kept * self.a.counts) @ self.b.counts)
+
+    @functools.cached_property
     def magnitude(self) -> Array:
-        """The sums of the terms' magnitudes."""
-        return _magnitude(self.a.numbers, self.b.numbers) + self._addend()
+        """The sums of the products' magnitudes."""
+        return np.asarray(self.a.sizes.numbers @ self.b.sizes.numbers)
 
+    @functools.cached_property
     def beyond(self) -> Array:
         """How much more that can be where bits beyond the inputs' types make the most of them."""
         if self.a.most is self.a.numbers and self.b.most is self.b.numbers:
             return np.zeros(())
-        return _magnitude(self.a.most, self.b.most) - _magnitude(self.a.numbers, self.b.numbers)
+        return np.asarray(self.a.sizes.most @ self.b.sizes.most - self.magnitude)
 
-    def subnormal(self) -> Array:
+    def subnormal(self, c_bound: Array) -> Array:
         """The sums of the magnitudes of those terms that have a subnormal input."""
-        least, products = self.c_type.smallest_normal, np.zeros(())
-        if self.a.flushed is not self.a.numbers or self.b.flushed is not self.b.numbers:
-            products = _magnitude(self.a.numbers, self.b.numbers) - _magnitude(self.a.flushed, self.b.flushed)
-        return products + np.where(_finite(self.c) - self.c_bound < least, np.minimum(self._addend(), least), 0)
+        least = self.c_type.smallest_normal
+        small = self.addend - c_bound < least
+        if not small.any():
+            return self._subnormal
+        return np.asarray(self._subnormal + np.where(small, np.minimum(self.addend + c_bound, least), 0))
 
+    @functools.cached_property
+    def _subnormal(self) -> Array:
+        """The same without the addend."""
+        if self.a.flushed is self.a.numbers and self.b.flushed is self.b.numbers:
+            return np.zeros(())
+        return np.asarray(self.magnitude - self.a.sizes.flushed @ self.b.sizes.flushed)
+
+    @functools.cached_property
     def aligned(self) -> Array:
-        """The sums of the terms' magnitudes as a chip sees them that does not normalise subnormal inputs."""
-        return _magnitude(self.a.aligned, self.b.aligned) + self._addend()
+        """The sums of the products' magnitudes as a chip sees them that does not normalise subnormal inputs."""
+        if self.a.aligned is self.a.numbers and self.b.aligned is self.b.numbers:
+            return self.magnitude
+        return np.asarray(self.a.sizes.aligned @ self.b.sizes.aligned)
 
-    def _addend(self) -> Array:
-        """The largest magnitude that each addend may have."""
-        return np.asarray(_finite(self.c) + self.c_bound)
+    @functools.cached_property
+    def addend(self) -> Array:
+        """The magnitudes of the addends, 0 for what is infinite or no number."""
+        return _finite(self.c)
 
-    def largest(self) -> Array:
+    def largest(self, c_bound: Array) -> Array:
         """The largest of these magnitudes in each sum."""
-        a, b, largest = _finite(self.a.aligned), _finite(self.b.aligned), self._addend()
+        a, b = self.a.sizes.aligned, self.b.sizes.aligned
+        largest: Array = np.broadcast_to(self.addend + c_bound, self.value.shape).copy()
+        product = np.empty_like(largest)
         for k in range(a.shape[-1]):
-            largest = np.maximum(largest, a[..., :, k, None] * b[..., k, None, :])
+            np.multiply(a[..., :, k, None], b[..., k, None, :], out=product)
+            np.maximum(largest, product, out=largest)
         return largest
 
 
 def _finite(numbers: Array) -> Array:
     """Magnitudes, 0 for what is infinite or no number."""
-    return np.where(np.isfinite(numbers), np.abs(numbers), 0)
+    magnitudes = np.abs(numbers)
+    return magnitudes if np.isfinite(magnitudes).all() else np.where(np.isfinite(numbers), magnitudes, 0)
 
 
-def _magnitude(a: Array, b: Array) -> Array:
-    return np.asarray(_finite(a) @ _finite(b))
-
-
-def bound(products: Products, sums: ElementType, result: ElementType, *, nearest: bool = False, subnormals: bool = False) -> Array:
-    """How far from :meth:`Products.value` the manual lets each element of D be.
+def bound(
+    products: Products,
+    sums: ElementType,
+    result: ElementType,
+    *,
+    c_bound: Array = _EXACT,
+    nearest: bool = False,
+    subnormals: bool = False,
+) -> Array:
+    """How far from :attr:`Products.value` the manual lets each element of D be.
 
     Args:
         products: the terms.
         sums: the type whose precision the sums have at least.
         result: the type of D.
+        c_bound: how far each addend may be from C.
         nearest: sums are rounded to nearest; otherwise in any direction.
         subnormals: subnormal inputs count; otherwise they may or may not.
     """
     with np.errstate(all="ignore"):
-        beyond, value = products.beyond(), np.abs(products.value())
-        most = products.magnitude() + beyond
-        allowed = _rounding(products, most, sums, result, nearest=nearest) + beyond + products.c_bound
+        reach = products.magnitude + (products.addend + c_bound)
+        reach = _added(reach, products.beyond)
+        lost = _added(_rounding(products, c_bound, reach, sums, result, nearest=nearest), products.beyond, c_bound)
         if not subnormals:
-            allowed = allowed + products.subnormal()
-        sums_fit = most + allowed <= _wider(sums, result).largest
+            lost = _added(lost, products.subnormal(c_bound))
+        summed = reach + lost
         if result.mantissa < sums.mantissa:
-            allowed = allowed + _last_rounding(value + allowed, result)
-        return _promised(products, allowed, sums_fit, value + allowed <= result.largest, subnormals=subnormals)
+            lost = lost + _last_rounding(np.abs(products.value) + lost, result)
+        sums_fit = summed <= _wider(sums, result).largest
+        if products.most + lost.max() <= result.largest and sums_fit.all():
+            return lost  # all is finite and fits
+        return _promised(products, c_bound, lost, sums_fit, np.abs(products.value) + lost <= result.largest, subnormals=subnormals)
 
 
-def chip_bound(products: Products, sums: ElementType, result: ElementType) -> Array:
+def chip_bound(products: Products, sums: ElementType, result: ElementType, *, c_bound: Array = _EXACT) -> Array:
     """The same for a chip on which subnormal inputs count, but align other terms as the smallest normal number does.
 
     Where D is narrower than the sums, each sum may be rounded to D's precision.
     """
     with np.errstate(all="ignore"):
-        magnitude = products.aligned()
-        allowed = _rounding(products, magnitude, sums, sums) + products.beyond() + products.c_bound
+        magnitude = products.aligned + (products.addend + c_bound)
+        allowed = _added(_rounding(products, c_bound, magnitude, sums, sums), products.beyond, c_bound)
         if result.mantissa < sums.mantissa:
             allowed = allowed + _last_rounding(magnitude + allowed, result)
-        return _promised(products, allowed, magnitude + allowed <= result.largest)
+        return _within(products, c_bound, magnitude, allowed, result)
 
 
-def cut_off_bound(products: Products, fraction_bits: int, result: ElementType) -> Array:
+def cut_off_bound(products: Products, fraction_bits: int, result: ElementType, *, c_bound: Array = _EXACT) -> Array:
     """The same for a chip that cuts every term off ``fraction_bits`` below the leading bit of the largest, and the sum likewise."""
     with np.errstate(all="ignore"):
-        magnitude, largest = products.magnitude(), products.largest()
+        magnitude, largest = products.magnitude + (products.addend + c_bound), products.largest(c_bound)
         step = np.where(largest > 0, np.exp2(np.floor(np.log2(largest)) - fraction_bits), 0)
         last = np.where(largest > 0, result.smallest_normal * result.unit, 0)
-        allowed = products.count() * step + magnitude * (2.0**-fraction_bits + result.unit) + last + products.c_bound
-        return _promised(products, allowed, magnitude + allowed <= result.largest)
+        allowed = products.count(c_bound) * step + magnitude * (2.0**-fraction_bits + result.unit) + last + c_bound
+        return _within(products, c_bound, magnitude, allowed, result)
+
+
+def _within(products: Products, c_bound: Array, magnitude: Array, allowed: Array, result: ElementType) -> Array:
+    """A chip's bound: what is allowed where D's type has room for it."""
+    if np.isfinite(products.most) and magnitude.max() + allowed.max() <= result.largest:
+        return allowed
+    return _promised(products, c_bound, allowed, magnitude + allowed <= result.largest)
+
+
+def _added(first: Array, *others: Array) -> Array:
+    """The sum, one after another; a single zero costs nothing."""
+    for other in others:
+        if other.ndim or other != 0:
+            first = first + other
+    return first
 
 
 def _wider(sums: ElementType, result: ElementType) -> ElementType:
@@ -240,24 +328,29 @@ def _wider(sums: ElementType, result: ElementType) -> ElementType:
     return max(sums, result, key=lambda element: element.exponent)
 
 
-def _rounding(products: Products, magnitude: Array, sums: ElementType, result: ElementType, *, nearest: bool = False) -> Array:
+def _rounding(
+    products: Products, c_bound: Array, magnitude: Array, sums: ElementType, result: ElementType, *, nearest: bool = False
+) -> Array:
     """The largest error of sums in any order, each with at most one unit in its last place."""
-    return rounding(products.count(), magnitude, sums.unit / 2 if nearest else sums.unit, _wider(sums, result).smallest_normal * sums.unit)
+    return rounding(
+        products.count(c_bound), magnitude, sums.unit / 2 if nearest else sums.unit, _wider(sums, result).smallest_normal * sums.unit
+    )
 
 
 def rounding(count: Array, magnitude: Array, unit: float, least: float) -> Array:
     """The largest error of a sum, in any order.
 
     Args:
-        count: terms.
+        count: terms, ``int``.
         magnitude: the sum of their magnitudes.
         unit: what each addition may lose, relative to its result.
         least: the smallest number that additions reach.
     """
-    relative = count * unit
+    each = np.arange(count.max() + 1.0)  # counts are few: what follows from one is looked up
+    relative = each * unit
     grown = np.where(relative < 1, relative / (1 - relative), np.inf)
-    lost: Array = magnitude * (grown + count * _OWN) + count * (least * (1 + grown) + _OWN_LEAST)
-    return lost
+    relative, absolute = grown + each * _OWN, each * (least * (1 + grown) + _OWN_LEAST)
+    return np.asarray(magnitude * relative[count] + absolute[count])
 
 
 def _last_rounding(magnitude: Array, result: ElementType) -> Array:
@@ -266,8 +359,10 @@ def _last_rounding(magnitude: Array, result: ElementType) -> Array:
     return unit
 
 
-def _promised(products: Products, allowed: Array, sums_fit: Array, result_fits: Array | bool = True, *, subnormals: bool = True) -> Array:
+def _promised(
+    products: Products, c_bound: Array, allowed: Array, sums_fit: Array, result_fits: Array | bool = True, *, subnormals: bool = True
+) -> Array:
     """The bound: what is allowed where finite numbers decide; else 0 where nothing else can come out, or infinite."""
-    special, unsure = products.special(subnormals=subnormals)
+    special, unsure = products.special(c_bound, subnormals=subnormals)
     cases = [unsure, np.isnan(special), ~sums_fit, np.isinf(special), np.logical_not(result_fits)]
     return np.select(np.broadcast_arrays(*cases), [np.inf, 0, np.inf, 0, np.inf], allowed)

@@ -16,8 +16,8 @@ from ptxmma.matrices.arithmetic import Products
 from ptxmma.matrices.product_operands import product_operands
 from ptxmma.model import ElementType
 
-#: How far from :meth:`Products.value` each sum may be.
-Bound = Callable[[Products], Array]
+#: How far from :attr:`Products.value` each sum may be, by the products and how far each addend may be from C.
+Bound = Callable[[Products, Array], Array]
 #: The manual's guarantee, among those of :func:`guarantees`.
 MANUAL = ""
 
@@ -32,7 +32,9 @@ def guarantees(instruction: Instruction) -> dict[str, Bound]:
     assert result is not None
     sums = layouts.element_type(instruction.database.spec, semantics.sums)
     nearest, known = semantics.rounds == "nearest", "subnormal inputs" not in semantics.unspecified
-    bounds: dict[str, Bound] = {MANUAL: lambda terms: arithmetic.bound(terms, sums, result, nearest=nearest, subnormals=known)}
+    bounds: dict[str, Bound] = {
+        MANUAL: lambda terms, spread: arithmetic.bound(terms, sums, result, c_bound=spread, nearest=nearest, subnormals=known)
+    }
     for chip in semantics.observed:
         if chip.target in instruction.accepted_by():
             bounds[chip.chip] = _observed(chip.fraction_bits, sums, result)
@@ -42,8 +44,8 @@ def guarantees(instruction: Instruction) -> dict[str, Bound]:
 def _observed(fraction_bits: int, sums: ElementType, result: ElementType) -> Bound:
     """The bound of a chip that keeps so many bits below the leading one; 0: as many as the manual promises."""
     if fraction_bits:
-        return lambda terms: arithmetic.cut_off_bound(terms, fraction_bits, result)
-    return lambda terms: arithmetic.chip_bound(terms, sums, result)
+        return lambda terms, spread: arithmetic.cut_off_bound(terms, fraction_bits, result, c_bound=spread)
+    return lambda terms, spread: arithmetic.chip_bound(terms, sums, result, c_bound=spread)
 
 
 def admitted(answer: Array, value: Array, bound: Array) -> Array:

@@ -148,9 +148,9 @@ def _floats(given: GivenOperands, matrices: dict[Part, Array], c_bound: Array) -
     """D of floating-point numbers."""
     a, kept = _expanded(given, matrices)
     left, right = _factors(given, A, a, matrices), _factors(given, B, matrices[B], matrices)
-    products = Products(left, kept, right, matrices[ADDEND], given.c_type, c_bound)
-    bounds = {name: bound(products) for name, bound in guarantees(given.instruction).items()}
-    value = products.value()
+    products = Products(left, kept, right, matrices[ADDEND], given.c_type)
+    bounds = {name: bound(products, c_bound) for name, bound in guarantees(given.instruction).items()}
+    value = products.value
     return Emulated(given.instruction, given.product.d.pack(rounded(value, given.d_type)), value, bounds.pop(MANUAL), bounds)
 
 

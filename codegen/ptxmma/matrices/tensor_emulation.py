@@ -138,7 +138,7 @@ def multiply(
         if scales is not None:
             factors[number] = factors[number].times(_scales(instruction, scales, axis, (m, n, k), number))
     products = Products(factors[0], kept, factors[1], addend, result)
-    matrix = products.value() if unwritten is None else np.where(unwritten, before, products.value())
+    matrix = products.value if unwritten is None else np.where(unwritten, before, products.value)
     return TensorEmulated(instruction, elements.like(rounded(matrix, result), tensor), matrix, products, unwritten)
 
 

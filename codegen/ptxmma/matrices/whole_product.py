@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -20,6 +23,9 @@ from ptxmma.matrices.arithmetic import Factors, Products
 from ptxmma.matrices.guarantees import MANUAL, admitted, guarantees, judged, refuse_unobserved, rounded
 from ptxmma.matrices.product_operands import Multiplicand, ProductOperands, product_operands
 from ptxmma.model import ElementType, Semantics
+
+#: Elements of D that are computed at a time, so that intermediate results stay in a cache, and the fewest rows of them.
+_CACHED, _LEAST_ROWS = 1 << 14, 8
 
 
 class Product(msgspec.Struct, frozen=True, eq=False):
@@ -187,7 +193,7 @@ class _WholeOperands:
                 raise ValueError(
                     f"scale_{name} has shape {bits.shape}; {name} of shape {codes.shape} has blocks of {block}, which are {tuple(wanted)}"
                 )
-            scales[name] = np.repeat(bits, block, axis=along)
+            scales[name] = np.take(bits, np.arange(codes.shape[along]) // block, axis=along)
         return scales
 
     def _addend(self, given: Any) -> Array:
@@ -246,24 +252,30 @@ def _floats(given: _WholeOperands, parts: list[list[slice]]) -> Product:
             f"{given.depth} needs {sum(map(len, parts))} steps"
         )
     a, b, bounds = given.factors("a"), given.factors("b"), guarantees(given.instruction)
-    sums: list[tuple[Array, dict[str, Array]]] = []
-    for steps in parts:
-        value, spread = np.zeros(()) if sums else given.c, dict.fromkeys(bounds, np.zeros(()))
-        for along in steps:
-            rows, columns, kept = _sliced(a, (..., along)), _sliced(b, (..., along, slice(None))), given.kept[..., along]
-            terms = {name: Products(rows, kept, columns, value, c_type, spread[name]) for name in bounds}
-            spread = {name: bound(terms[name]) for name, bound in bounds.items()}
-            value = terms[MANUAL].value()
-        sums.append((value, spread))
-    value, spread = _added(sums, d_type)
+    columns = {along.start: b.each(operator.itemgetter((..., along, slice(None)))) for steps in parts for along in steps}
+    tiles = []
+    for rows in _tiles(given.c.shape):
+        lines, kept = a.each(operator.itemgetter((..., rows, slice(None)))), given.kept[..., rows, :]
+        sums: list[tuple[Array, dict[str, Array]]] = []
+        for steps in parts:
+            value, spread = np.zeros(()) if sums else given.c[..., rows, :], dict.fromkeys(bounds, np.zeros(()))
+            for along in steps:
+                part = lines.each(operator.itemgetter((..., along)))
+                terms = Products(part, kept[..., along], columns[along.start], value, c_type)
+                spread = {name: bound(terms, spread[name]) for name, bound in bounds.items()}
+                value = terms.value
+            sums.append((value, spread))
+        tiles.append(_added(sums, d_type))
+    value = np.concatenate([value for value, _ in tiles], axis=-2)
+    spread = {name: np.concatenate([spread[name] for _, spread in tiles], axis=-2) for name in bounds}
     return Product(given.instruction, rounded(value, d_type), value, spread.pop(MANUAL), spread)
 
 
-def _sliced(factors: Factors, place: Any) -> Factors:
-    """Some of the elements; what is one array stays one."""
-    parts: dict[int, Array] = {}
-    arrays = [getattr(factors, name) for name in factors.__struct_fields__]
-    return Factors(*(parts.setdefault(id(array), array[place]) for array in arrays))
+def _tiles(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Rows of D that a cache holds with all that is known of them, as many in each tile: one alone would be summed in another order."""
+    rows = shape[-2]
+    count = -(-rows // max(_LEAST_ROWS, _CACHED * rows // math.prod(shape)))
+    yield from (slice(rows * tile // count, rows * (tile + 1) // count) for tile in range(count))
 
 
 def _added(sums: list[tuple[Array, dict[str, Array]]], element: ElementType) -> tuple[Array, dict[str, Array]]:
@@ -276,7 +288,7 @@ def _added(sums: list[tuple[Array, dict[str, Array]]], element: ElementType) -> 
         for name in sums[0][1]:
             each = np.stack(np.broadcast_arrays(*(bounds[name] for _, bounds in sums)))
             reach = (np.where(np.isfinite(values), np.abs(values), 0) + each).sum(0)
-            lost = arithmetic.rounding(np.asarray(len(sums) - 1.0), reach, element.unit, element.smallest_normal * element.unit)
+            lost = arithmetic.rounding(np.asarray(len(sums) - 1), reach, element.unit, element.smallest_normal * element.unit)
             fits, known = reach + lost <= element.largest, np.isfinite(each).all(0)
             spread[name] = np.select([np.isnan(total) & known, ~fits, ~np.isfinite(total)], [0, np.inf, 0], each.sum(0) + lost)
     return total, spread
