@@ -233,3 +233,21 @@ def test_a_base_offset_is_judged_by_the_start_within_a_pattern(mask: int, text: 
 def test_a_product_of_ws_may_shift_b() -> None:
     bits = instruction_descriptor("f16", m=32, n=64, **_BF16) | 2 << 30
     assert about_product(bits, _F16.replace("mma.", "mma.ws.")) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "said"),
+    [
+        (_F16, "%rd0", True),
+        (_F16, "%rd1", False),  # B may have 8 columns
+        (_PAIR, "%rd0", True),
+        (_F16.replace("mma.", "mma.ws."), "%rd1", True),
+        (_F16.replace("f16", "tf32"), "%rd0", True),  # with this swizzle it is K-major
+        (_F16.replace("f16", "f8f6f4"), "%rd0", False),  # of 4-bit types, padded ones
+    ],
+)
+def test_a_stride_of_zero_counts_whatever_the_product_is(line: str, place: str, said: bool) -> None:
+    """Kernels may take the instruction descriptor as a parameter."""
+    messages = [message for _, message in reported(f"mov.b64 {place}, {_RIGHT & ~(0x3FFF << 32):#x};", line)]
+    assert ["SBO is 0" in message for message in messages] == [True] * said
+    assert reported(f"mov.b64 {place}, {_RIGHT:#x};", line) == []

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.catalog.chosen_product import argument_of, product_of
 from ptxmma.catalog.descriptor_bits import mask
 from ptxmma.catalog.descriptor_lookup import codec
+from ptxmma.catalog.layouts import container
 from ptxmma.catalog.product_descriptor import codec_of, misplaced
 from ptxmma.catalog.product_rules import IllegalProductError
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
-from ptxmma.matrices.product_operands import described
-from ptxmma.matrices.suspicions import suspicions
+from ptxmma.matrices.product_operands import Multiplicand, described
+from ptxmma.matrices.suspicions import Suspicion, suspicions
+from ptxmma.model import matches
 from ptxmma.ptx.known_bits import Bits, KnownBits, RegisterBits
 from ptxmma.ptx.lines import items
 
@@ -183,8 +185,44 @@ class TensorDescriptors:
             family=instruction.family,
             database=self._catalog.database,
         )
+        if multiplicand is None:
+            doubts += self._zeros(instruction, matrix, majorness, bits)
         # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
-        return tuple(each.text for each in doubts if each.field != "start_address")
+        return tuple(dict.fromkeys(each.text for each in doubts if each.field != "start_address"))
+
+    def _zeros(self, instruction: Instruction, matrix: str, majorness: str, bits: Bits) -> list[Suspicion]:
+        """The strides of 0 that count in every product that an opcode may mean."""
+        shared: dict[str, Suspicion] | None = None
+        for multiplicand in self._possible(instruction, matrix):
+            found = suspicions(
+                bits.value,
+                majorness or None,
+                matrix=multiplicand,
+                unknown=bits.unknown,
+                family=instruction.family,
+                database=self._catalog.database,
+            )
+            zeros = {each.field: each for each in found if each.rule == "zero"}
+            shared = {name: each for name, each in zeros.items() if shared is None or name in shared}
+        return [*(shared or {}).values()]
+
+    def _possible(self, instruction: Instruction, matrix: str) -> list[Multiplicand]:
+        """The smallest matrices, dense and without padding, that an opcode may mean; none if it may mean others, too."""
+        spec, facts = self._catalog.database.spec, dict(instruction.variant.facts)
+        products = spec.tensor_products
+        if products is None or instruction.sparse:
+            return []
+        elements = {element.name: element for element in spec.types.elements}
+        rows = [types for types in products.types if matches(types.of, facts)]
+        names = {name for types in rows for name in (types.atype if matrix == "a" else types.btype)}
+        if any(container(spec, name, facts) is not None for name in names):
+            return []
+        sizes = set[tuple[int, int]]()
+        for depth in (depth.k for depth in products.depths if matches(depth.of, facts)):
+            for shape in (shape for shape in products.shapes if matches(shape.of, {**facts, "k": depth})):
+                least = min(shape.m) if matrix == "a" else min(row.first for row in shape.n)
+                sizes.add((least // instruction.extents.get("ctas", 1), depth))
+        return [Multiplicand(matrix, elements[name], lines, depth, described=True) for name in names for lines, depth in sizes]
 
 
 def _bracket(operand: bytes) -> bytes:
