@@ -49,8 +49,7 @@ def main() -> None:
         # Bytecode is kept as in an installed package, whatever this environment says, and apart from the checkout.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = str(Path(scratch) / "bytecode")
-        environment["COMP_LINE"] = line = "ptxmma show mma.sp::ord"
-        environment |= {"COMP_POINT": str(len(line)), "COMP_WORDBREAKS": ":"}
+        environment |= {"COMP_WORDS": "ptxmma\nshow\n'mma.sp::ord", "COMP_CWORD": "2"}
         runs = {" ".join(question)[:49]: ([command, *(word.replace("OUT", scratch) for word in question)], "") for question in _QUESTIONS}
         runs["a tab in bash"] = ([command], "bash_complete")
         runs["of this: the interpreter"] = ([sys.executable, "-c", "pass"], "")
