@@ -13,7 +13,7 @@ import ptxmma
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
-from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.matrices import scaling, sparse, whole_product
 from ptxmma.matrices.product_operands import product_operands
 from random_operands import Draw, one_of_each, small
@@ -312,6 +312,46 @@ def test_sums_of_integers_wrap_or_saturate() -> None:
     beyond = ptxmma.matmul(saturating, a, b, c)  # in this order nothing saturates, in another it does
     assert np.isinf(beyond.bound).all()
     assert (ptxmma.matmul(saturating, a, b).bound == 0).all()
+
+
+# --- tensor memory -----------------------------------------------------------------------------------------------------------
+
+
+def test_products_in_tensor_memory_go_along_k_as_the_emulator_does() -> None:
+    """Dense, sparse, scaled and of integers: two steps are two of `emulate`, of any M and N, and the last block may be cut off."""
+    random = np.random.default_rng(4)
+    one = "tcgen05.mma.cta_group::1.kind::"
+    types: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
+    dense = ptxmma.instruction(one + "f16", m=128, n=64, **types)
+    a, b = (random.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((128, 32), (32, 64)))
+    whole, first = ptxmma.matmul(dense, a, b), ptxmma.emulate(dense, a[:, :16], b[:16])
+    chained = ptxmma.emulate(dense, a[:, 16:], b[16:], first.d)
+    assert whole.admits(chained.d).all()
+    assert not whole.admits(chained.d + np.float32(0.01)).any()
+    np.testing.assert_allclose(whole.matrix, a.astype(np.float64) @ b.astype(np.float64), atol=1e-9)
+    assert ptxmma.matmul(dense, a[:5], b[:, :3]).d.shape == (5, 3)
+    assert (ptxmma.matmul(dense, a, b, sums="f16").bound > 1000 * whole.bound).all()
+    with pytest.raises(ValueError, match="unknown floating-point type 'f31'; known: "):
+        ptxmma.matmul(dense, a, b, sums="f31")
+    halved = ptxmma.instruction("tcgen05.mma.sp.cta_group::1.kind::f16", m=128, n=64, **types)
+    pruned = sparse.prune(np.concatenate([a, a], -1), "2:4")
+    values, metadata = sparse.compress(pruned, "2:4")
+    long = np.concatenate([b, b])
+    np.testing.assert_allclose(
+        ptxmma.matmul(halved, values, long, metadata=metadata).matrix, pruned.astype(np.float64) @ long.astype(np.float64), atol=1e-9
+    )
+    scaled = ptxmma.instruction(one + "mxf8f6f4.block_scale", m=128, n=64, atype="e4m3", btype="e4m3")
+    eights = np.ones((128, 80), ml_dtypes.float8_e4m3fn), np.ones((80, 64), ml_dtypes.float8_e4m3fn)
+    factors = (2.0 ** np.arange(3)).astype(ml_dtypes.float8_e8m0fnu)
+    result = ptxmma.matmul(scaled, *eights, scale_a=np.broadcast_to(factors, (128, 3)), scale_b=np.broadcast_to(factors[:, None], (3, 64)))
+    assert (result.matrix == 32 + 32 * 4 + 16 * 16).all()
+    integers = ptxmma.instruction(one + "i8", m=128, n=64, dtype="s32", atype="s8", btype="s8")
+    left, right = random.integers(-128, 128, (9, 70)).astype(np.int8), random.integers(-128, 128, (70, 7)).astype(np.int8)
+    np.testing.assert_array_equal(ptxmma.matmul(integers, left, right).d, left.astype(np.int64) @ right.astype(np.int64))
+    with pytest.raises(ValueError, match="does not state"):
+        ptxmma.matmul(ptxmma.instruction(one + "f16"), a, b)
+    with pytest.raises(Missing, match="ashift"):
+        ptxmma.matmul(ptxmma.instruction(one + "f16.ashift", m=128, n=64, **types), a, b)
 
 
 # --- sparse and scaled ----------------------------------------------------------------------------------------------------------

@@ -26,10 +26,17 @@ class UnpromisedWarning(UserWarning):
     """A number is further from the exact one than the manual promises, but a chip was seen to compute so."""
 
 
-def guarantees(instruction: Instruction) -> dict[str, Bound]:
-    """The bounds of a floating-point instruction: of the manual, as :data:`MANUAL`, and of chips that were observed, by their names."""
-    semantics, result = instruction.semantics()[0], product_operands(instruction).d.element
+def guarantees(instruction: Instruction, assumed: str = "f32") -> dict[str, Bound]:
+    """The bounds of a floating-point instruction: of the manual, as :data:`MANUAL`, and of chips that were observed, by their names.
+
+    Where the manual promises no precision, as for products in tensor memory, sums are assumed to have that of a type at least.
+    """
+    result = product_operands(instruction).d.element
     assert result is not None
+    if not instruction.semantics():
+        least = float_type(instruction, assumed)
+        return {MANUAL: lambda terms, spread: arithmetic.bound(terms, least, result, c_bound=spread)}
+    semantics = instruction.semantics()[0]
     sums = layouts.element_type(instruction.database.spec, semantics.sums)
     nearest, known = semantics.rounds == "nearest", "subnormal inputs" not in semantics.unspecified
     bounds: dict[str, Bound] = {
@@ -39,6 +46,18 @@ def guarantees(instruction: Instruction) -> dict[str, Bound]:
         if chip.target in instruction.accepted_by():
             bounds[chip.chip] = _observed(chip.fraction_bits, sums, result)
     return bounds
+
+
+def float_type(instruction: Instruction, name: str) -> ElementType:
+    """A floating-point type by its name.
+
+    Raises:
+        ValueError: no such type.
+    """
+    known = {entry.name: entry for entry in instruction.database.spec.types.elements if entry.form == "float"}
+    if name not in known:
+        raise ValueError(f"unknown floating-point type {name!r}; known: {', '.join(known)}")
+    return known[name]
 
 
 def _observed(fraction_bits: int, sums: ElementType, result: ElementType) -> Bound:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ptxmma.catalog import layouts
+from ptxmma.catalog import layouts, resolution
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import ROLES, Operand, TensorOperand, multiplicands
+from ptxmma.catalog.resolution import Product
 from ptxmma.model import ElementType
 
 
@@ -106,6 +107,22 @@ def product_operands(instruction: Instruction) -> ProductOperands:
         c=next(operand for operand in accumulators if operand.access != "write"),
         d=next(operand for operand in accumulators if operand.access != "read"),
     )
+
+
+def takes_scales(instruction: Instruction) -> bool:
+    """Whether the elements of A and B have scale factors, wherever they lie."""
+    if isinstance(instruction.variant, Product):
+        return bool(instruction.variant.choice.block)
+    return any(operand.kind == "scale-data" for form in instruction.forms for operand in form.operands)
+
+
+def scale_blocks(instruction: Instruction, matrix: Multiplicand) -> tuple[ElementType, int]:
+    """The type of the scale factors of A or B, wherever they lie, and the blocks in which K of one instruction is cut."""
+    if not isinstance(instruction.variant, Product):
+        layout = instruction.scales(matrix.name)
+        return layout.element, layout.blocks
+    spec, variant = instruction.database.spec, instruction.variant
+    return layouts.element_type(spec, str(variant.facts["stype"])), resolution.numbers(spec, variant, "a")["blocks"]
 
 
 def described(instruction: Instruction) -> dict[str, Multiplicand]:

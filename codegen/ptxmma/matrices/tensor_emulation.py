@@ -22,8 +22,9 @@ from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.resolution import Product
 from ptxmma.matrices import arithmetic, sparse
 from ptxmma.matrices.arithmetic import Factors, Products
-from ptxmma.matrices.guarantees import admitted, rounded
+from ptxmma.matrices.guarantees import admitted, float_type, rounded
 from ptxmma.matrices.operations.operation import operand_of
+from ptxmma.matrices.product_operands import product_operands, scale_blocks
 from ptxmma.model import ElementType, Granularity
 
 #: The largest power of two that D is divided by.
@@ -59,11 +60,7 @@ class TensorEmulated(msgspec.Struct, frozen=True, eq=False):
         """
         if self.products is None:
             return np.zeros(self.matrix.shape)
-        spec = self.instruction.database.spec
-        known = {entry.name: entry for entry in spec.types.elements if entry.form == "float"}
-        if sums not in known:
-            raise ValueError(f"unknown floating-point type {sums!r}; known: {', '.join(known)}")
-        bound = arithmetic.bound(self.products, known[sums], _type(self.instruction, "dtype"))
+        bound = arithmetic.bound(self.products, float_type(self.instruction, sums), _type(self.instruction, "dtype"))
         return bound if self.unwritten is None else np.where(self.unwritten, 0, bound)
 
     def admits(self, d: Any, sums: str = "f32") -> Array:
@@ -150,10 +147,15 @@ def _refuse_options(instruction: Instruction, given: Mapping[str, Any], pattern:
             raise ValueError(f"{instruction.canonical} {'needs' if needs[name] else 'takes no'} {name}")
 
 
-def _refuse_foreign(instruction: Instruction, given: Mapping[str, Any]) -> None:
-    """Refuse what no operand list of the instruction has, by the kinds of operands, and a shift of A whose direction is unknown."""
+def refuse_shift(instruction: Instruction) -> None:
+    """Refuse a product that shifts A."""
     if instruction.qualifiers.get("ashift"):
         raise Missing(f"{instruction.canonical}: no source says what the row of A is that .ashift leaves without one")
+
+
+def _refuse_foreign(instruction: Instruction, given: Mapping[str, Any]) -> None:
+    """Refuse what no operand list of the instruction has, by the kinds of operands, and a shift of A whose direction is unknown."""
+    refuse_shift(instruction)
     kinds = {operand.kind for form in instruction.forms for operand in form.operands}
     for kind, value in given.items():
         if value is not None and kind not in kinds:
@@ -203,14 +205,16 @@ def _expanded(instruction: Instruction, stored: Array, metadata: Any, pattern: G
     kept = sparse.decompress(np.ones((*fields.shape[:-1], stored.shape[-1]), np.uint8), fields, coding).astype(bool)
     if kept.shape[-1] != k:
         raise ValueError(f"metadata has shape {fields.shape}; it takes (..., {stored.shape[-2]}, {k // pattern.chunk // 2})")
-    _refuse_undefined(instruction, sparse.fields(fields), pattern)
+    refuse_undefined(instruction, fields)
     batch = np.broadcast_shapes(stored.shape[:-2], fields.shape[:-2])
     values, rows = (np.broadcast_to(array, (*batch, *array.shape[-2:])) for array in (stored, fields))
     return np.asarray(sparse.decompress(values, rows, coding)), kept
 
 
-def _refuse_undefined(instruction: Instruction, fields: Array, pattern: Granularity) -> None:
-    """Refuse a field with which the behaviour is undefined: tcgen05 takes fewer than mma."""
+def refuse_undefined(instruction: Instruction, metadata: Array) -> None:
+    """Refuse metadata with which the behaviour is undefined: tcgen05 takes fewer fields than mma."""
+    fields, pattern = sparse.fields(metadata), layouts.granularity(instruction.database.spec, instruction.variant)
+    assert pattern is not None
     wrong = ~np.isin(fields, [int(field, 2) for field in pattern.legal])
     if wrong.any():
         *_, row, chunk = place = tuple(map(int, np.argwhere(wrong)[0]))
@@ -222,15 +226,11 @@ def _refuse_undefined(instruction: Instruction, fields: Array, pattern: Granular
 def _scales(instruction: Instruction, given: Any, axis: int, sizes: tuple[int, int, int], number: int) -> Factors:
     """A scale factor for each element of A (..., m, k) or B (..., k, n)."""
     m, n, k = sizes
-    blocks = resolution.numbers(instruction.database.spec, _product(instruction), "a")["blocks"]
+    operands = product_operands(instruction)
+    element, blocks = scale_blocks(instruction, operands.b if number else operands.a)
     shape, name = ((m, blocks), "scale_a") if number == 0 else ((blocks, n), "scale_b")
     codes = _codes(instruction, "stype", given, shape, name)
-    return Factors.of(np.repeat(codes, k // blocks, axis=axis), _type(instruction, "stype"))
-
-
-def _product(instruction: Instruction) -> Product:
-    assert isinstance(instruction.variant, Product)
-    return instruction.variant
+    return Factors.of(np.repeat(codes, k // blocks, axis=axis), element)
 
 
 def _integers(instruction: Instruction, codes: tuple[Array, Array], addend: Array, *, saturate: bool) -> Array:

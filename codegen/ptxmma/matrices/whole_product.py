@@ -20,8 +20,9 @@ from ptxmma.catalog.instructions import instruction as find
 from ptxmma.catalog.registers import metadata_words
 from ptxmma.matrices import arithmetic, sparse
 from ptxmma.matrices.arithmetic import Factors, Products
-from ptxmma.matrices.guarantees import MANUAL, admitted, guarantees, judged, refuse_unobserved, rounded
-from ptxmma.matrices.product_operands import Multiplicand, ProductOperands, product_operands
+from ptxmma.matrices.guarantees import MANUAL, Bound, admitted, guarantees, judged, refuse_unobserved, rounded
+from ptxmma.matrices.product_operands import Multiplicand, ProductOperands, product_operands, scale_blocks, takes_scales
+from ptxmma.matrices.tensor_emulation import refuse_shift, refuse_undefined
 from ptxmma.model import ElementType, Semantics
 
 #: Elements of D that are computed at a time, so that intermediate results stay in a cache, and the fewest rows of them.
@@ -100,6 +101,7 @@ def matmul(
     scale_a: Any = None,
     scale_b: Any = None,
     split_k: int = 1,
+    sums: str = "f32",
 ) -> Product:
     """Multiply whole matrices as a kernel does that executes one instruction again and again, and bound what it may answer.
 
@@ -121,6 +123,7 @@ def matmul(
         split_k: in how many parts of neighbouring steps K is cut.  Each is summed from zero, the first from C, and the parts are added
             in D's type, in any order.  That is split-K, and also an accumulator outside the tensor cores to which D is added again and
             again.
+        sums: the type whose precision the sums of ``tcgen05.mma`` are assumed to have at least, of which the manual promises none.
 
     Raises:
         UnknownInstruction: no such instruction.
@@ -130,11 +133,11 @@ def matmul(
             several steps of an instruction whose addend is narrower than its result.
     """
     known = instruction if isinstance(instruction, Instruction) else find(instruction)
-    if known.operation != "multiply":
+    if known.operation not in ("multiply", "tensor-multiply"):
         raise Missing(f"{known.canonical} does not multiply")
     given = _WholeOperands(known, a, b, c, metadata, {"a": scale_a, "b": scale_b})
     parts = given.parts(split_k)
-    result = _floats(given, parts) if given.product.a.element.form == "float" else _integers(given)
+    result = _floats(given, parts, guarantees(known, sums)) if given.product.a.element.form == "float" else _integers(given)
     tensor = next((operand for operand in (a, b, c) if elements.is_tensor(operand)), None)
     return msgspec.structs.replace(result, d=elements.like(result.d, tensor))
 
@@ -145,7 +148,8 @@ class _WholeOperands:
     def __init__(self, instruction: Instruction, a: Any, b: Any, c: Any, metadata: Any, scales: dict[str, Any]) -> None:
         self.instruction = instruction
         self.product: ProductOperands = product_operands(instruction)
-        self.semantics: Semantics = instruction.semantics()[0]
+        refuse_shift(instruction)
+        self.semantics: Semantics | None = next(iter(instruction.semantics()), None)  # the manual says nothing of tensor memory
         self.step = instruction.extents["k"]
         self.b = self._codes("b", b, self.product.b)
         self.a, self.kept = self._expanded(self._codes("a", a, self.product.a), metadata)
@@ -159,7 +163,7 @@ class _WholeOperands:
         codes = elements.codes(given, matrix.element, name)
         if codes.ndim < 2 or not codes.size:
             raise ValueError(f"{name} has shape {codes.shape}; it has rows and columns, at least one of each")
-        kept: Array = codes & ~codes.dtype.type((1 << self.semantics.truncates) - 1)
+        kept: Array = codes & ~codes.dtype.type((1 << (self.semantics.truncates if self.semantics else 0)) - 1)
         return kept
 
     def _expanded(self, stored: Array, metadata: Any) -> tuple[Array, Array]:
@@ -170,25 +174,28 @@ class _WholeOperands:
         if metadata is None:
             return stored, np.ones(stored.shape, bool)
         rows = row_major(metadata)
-        metadata_words.refuse_illegal(self.instruction.metadata, rows)
+        if self.semantics is None:
+            refuse_undefined(self.instruction, rows)
+        else:
+            metadata_words.refuse_illegal(self.instruction.metadata, rows)
         kept = sparse.decompress(np.ones(stored.shape, np.uint8), rows, self.instruction)
         return sparse.decompress(stored, rows, self.instruction), kept.astype(bool)
 
     def _scales(self, given: dict[str, Any]) -> dict[str, Array]:
         """The bits of the scale factors of A and B, one for each element."""
         scales = {}
-        scaled = any(operand.kind == "scale-data" for form in self.instruction.forms for operand in form.operands)
+        scaled = takes_scales(self.instruction)
         for name, factors in given.items():
             if (factors is not None) != scaled:
                 raise ValueError(f"{self.instruction.canonical} {'needs' if scaled else 'takes no'} scale_{name}")
             if factors is None:
                 continue
             matrix, codes = (self.product.a, self.a) if name == "a" else (self.product.b, self.b)
-            layout = self.instruction.scales(matrix.name)
-            along, block = -1 if name == "a" else -2, self.step // layout.blocks
+            element, blocks = scale_blocks(self.instruction, matrix)
+            along, block = -1 if name == "a" else -2, self.step // blocks
             wanted = list(codes.shape)
             wanted[along] = -(-wanted[along] // block)
-            bits = elements.codes(factors, layout.element, f"scale_{name}")
+            bits = elements.codes(factors, element, f"scale_{name}")
             if bits.shape != tuple(wanted):
                 raise ValueError(
                     f"scale_{name} has shape {bits.shape}; {name} of shape {codes.shape} has blocks of {block}, which are {tuple(wanted)}"
@@ -222,7 +229,7 @@ class _WholeOperands:
         factors = Factors.of(codes, matrix.element)
         if name not in self.scales:
             return factors
-        return factors.times(Factors.of(self.scales[name], self.instruction.scales(matrix.name).element))
+        return factors.times(Factors.of(self.scales[name], scale_blocks(self.instruction, matrix)[0]))
 
 
 def _integers(given: _WholeOperands) -> Product:
@@ -230,18 +237,18 @@ def _integers(given: _WholeOperands) -> Product:
     a = elements.numbers(given.a, given.product.a.element).astype(np.float64)
     b = elements.numbers(given.b, given.product.b.element).astype(np.float64)
     products, most = a @ b, np.abs(a) @ np.abs(b)  # exact: far below 2**53
-    if given.semantics.bitwise == "xor":
+    if given.semantics is not None and given.semantics.bitwise == "xor":
         products = a.sum(-1, keepdims=True) + b.sum(-2, keepdims=True) - 2 * products
     total, limits = products.astype(np.int64) + given.c, np.iinfo(np.int32)
     bound = np.zeros(total.shape)
-    if given.semantics.overflow == "saturate":
+    if given.semantics is not None and given.semantics.overflow == "saturate":
         bound = np.where(np.abs(given.c) + most > limits.max, np.inf, 0)  # which sum saturates depends on the order
         total = np.clip(total, limits.min, limits.max)
     d = total.astype(np.int32)
     return Product(given.instruction, d, d.astype(np.int64), bound, {})
 
 
-def _floats(given: _WholeOperands, parts: list[list[slice]]) -> Product:
+def _floats(given: _WholeOperands, parts: list[list[slice]], bounds: dict[str, Bound]) -> Product:
     """Sums of floating-point numbers."""
     c_type, d_type = given.product.c.element, given.product.d.element
     assert c_type is not None
@@ -251,7 +258,7 @@ def _floats(given: _WholeOperands, parts: list[list[slice]]) -> Product:
             f"{given.instruction.canonical} adds {c_type.name} and gives {d_type.name}: its result cannot be its next addend; K = "
             f"{given.depth} needs {sum(map(len, parts))} steps"
         )
-    a, b, bounds = given.factors("a"), given.factors("b"), guarantees(given.instruction)
+    a, b = given.factors("a"), given.factors("b")
     columns = {along.start: b.each(operator.itemgetter((..., along, slice(None)))) for steps in parts for along in steps}
     tiles = []
     for rows in _tiles(given.c.shape):
