@@ -63,43 +63,51 @@ def test_names_of_the_spec_are_free_in_an_overlay(overlay: Path) -> None:
     assert _problems(overlay) == []
 
 
-# What is added to the overlay, under a name that comes first of all, and the problem: in the overlay, with the place in the spec.
+# What is added to the overlay, and the problem: in the overlay, with the place in the spec.
 _CLASHES = {
     "an instruction of the spec": (
         (_TOY / "instructions/toy.yaml").read_text(encoding="utf-8").replace('name: "toy"', 'name: "mma"'),
-        r"a_clash.yaml:1:1: 'mma' is there twice; see also \S*instructions/mma.yaml:\d+:\d+",
+        r"/\d.yaml:1:1: 'mma' is there twice; see also \S*instructions/mma.yaml:\d+:\d+",
     ),
     "a family's file": (
         (_TOY / "instructions/toy.yaml").read_text(encoding="utf-8").replace('"toy"', '"mma_sp"').replace("toy.sync", "mma_sp.sync"),
-        r"a_clash.yaml:3:10: the families 'mma_sp' and 'mma.sp' would share their files; see also \S*instructions/mma_sp.yaml:\d+:\d+",
+        r"/\d.yaml:3:10: the families 'mma_sp' and 'mma.sp' would share their files; see also \S*instructions/mma_sp.yaml:\d+:\d+",
     ),
     "an element type of the spec": (
         'kind: types\nelements:\n  - {name: "f16", title: "x", form: "bits", bits: 16, numpy: "uint16", source: "x"}\n',
-        r"a_clash.yaml:3:\d+: 'f16' is there twice; see also \S*spec/types.yaml:\d+:\d+",
+        r"/\d.yaml:3:\d+: 'f16' is there twice; see also \S*spec/types.yaml:\d+:\d+",
     ),
     "a carrier for operands of the spec": (
         'kind: types\ncarriers:\n'
         '  - {operands: ["p"], elements: [], when: {family: "ldmatrix", space: "shared"}, registers: ["b32"], source: "x"}\n',
-        r"a_clash.yaml:3:\d+: two entries of types.carriers cover operand 'p' of ldmatrix\S+; see also \S*spec/types.yaml:\d+:\d+",
+        r"/\d.yaml:3:\d+: two entries of types.carriers cover operand 'p' of ldmatrix\S+; see also \S*spec/types.yaml:\d+:\d+",
     ),
     "a layout for operands of the spec": (
         'kind: register_layouts\nregister_layouts:\n'
         '  - {operands: ["a"], of: {family: "movmatrix"}, axes: {row: "8", col: "8"}, at: {row: "lane // 4", col: "i"}, source: "x"}\n',
-        r"a_clash.yaml:3:\d+: two entries of register_layouts cover operand 'a' of movmatrix\S+; see also \S*layouts/ldmatrix.yaml:\d+:\d+",
+        r"/\d.yaml:3:\d+: two entries of register_layouts cover operand 'a' of movmatrix\S+; see also \S*layouts/ldmatrix.yaml:\d+:\d+",
     ),
     "a second protocol": (
         (paths.SPEC / "protocol.yaml").read_text(encoding="utf-8"),
-        r"a_clash.yaml:\d+:\d+: wgmma has two protocols; see also \S*spec/protocol.yaml:\d+:\d+",
+        r"/\d.yaml:\d+:\d+: wgmma has two protocols; see also \S*spec/protocol.yaml:\d+:\d+",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", _CLASHES)
-def test_a_clash_with_the_spec_is_a_problem_of_the_overlay(overlay: Path, name: str) -> None:
-    text, message = _CLASHES[name]
-    (overlay / "a_clash.yaml").write_text(text, encoding="utf-8")
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["an instruction of the spec", "a family's file", "an element type of the spec", "a second protocol"],
+        ["a carrier for operands of the spec", "a layout for operands of the spec"],
+    ],
+    ids=["names", "operands"],
+)
+def test_a_clash_with_the_spec_is_a_problem_of_the_overlay(overlay: Path, names: list[str]) -> None:
+    for number, name in enumerate(names):  # digits come first of all
+        (overlay / f"{number}.yaml").write_text(_CLASHES[name][0], encoding="utf-8")
     problems = _problems(overlay)
-    assert any(re.search(message, problem) for problem in problems), problems
+    for name in names:
+        assert any(re.search(_CLASHES[name][1], problem) for problem in problems), (name, problems)
     assert all(problem.startswith(str(overlay)) for problem in problems), problems
 
 
