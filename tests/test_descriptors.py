@@ -233,6 +233,45 @@ def _unit(field: DescriptorField, stored: int) -> int:
     return (stored << field.shift) + field.less
 
 
+def _some_product_has(codec: Codec, bits: int) -> bool:
+    """Whether the rules have the M and N of an instruction descriptor, with any opcode of its kind."""
+    assert _SPEC.tensor_products
+    kind, fields = codec.kind, codec.decode(bits)
+    if not any(kind in condition["kind"] for row in _SPEC.tensor_products.types for condition in row.of):
+        return True
+    forms = [(entry.name, form) for entry in _SPEC.instructions for form in entry.forms]
+    names = {name for name, form in forms if kind in form.qualifiers.get("kind", ())}
+    rows = [
+        row
+        for row in _SPEC.tensor_products.shapes
+        if any(names & set(condition["name"]) and kind in condition.get("kind", kind) for condition in row.of)
+    ]
+    return any(
+        fields["m"] in row.m
+        and any(span.first <= int(fields["n"]) <= span.last and (int(fields["n"]) - span.first) % span.step == 0 for span in row.n)
+        for row in rows
+    )
+
+
+def test_c_refuses_sizes_that_no_product_has(headers: ctypes.CDLL) -> None:
+    """M = 80 and N = 320 fit the fields; M = 32 is a size of kind::f16, with N = 64 and not with N = 8."""
+    wide = codec("instruction", kind="kind::f16")
+    kinds = [kind for other in _SPEC.descriptors if other.family == wide.format.family for kind in other.kinds]
+    for m, n, legal in (
+        (128, 256, 1),
+        (256, 16, 1),
+        (64, 8, 1),
+        (32, 64, 1),
+        (80, 64, 0),
+        (128, 320, 0),
+        (32, 8, 0),
+        (256, 8, 0),
+        (0, 64, 0),
+    ):
+        bits = wide.encode(dtype="f32", atype="f16", btype="f16", m=m, n=n)
+        assert headers.ptxmma_tcgen05_instruction_is_legal(ctypes.c_int(kinds.index("kind::f16")), ctypes.c_uint32(bits)) == legal, (m, n)
+
+
 @pytest.mark.parametrize("codec", _CODECS, ids=_id)
 def test_c_encodes_decodes_and_judges_as_python_does(codec: Codec, headers: ctypes.CDLL) -> None:
     """Legal descriptors, and the same with one bit changed."""
@@ -255,8 +294,8 @@ def test_c_encodes_decodes_and_judges_as_python_does(codec: Codec, headers: ctyp
         assert encode(fields) == bits
         changed = bits ^ 1 << chance.randrange(format.bits)
         if judge is not None:
-            assert judge(*kind, bits) == 1
-            assert judge(*kind, changed) == (not codec.mistakes(changed)), hex(changed)
+            assert judge(*kind, bits) == _some_product_has(codec, bits), hex(bits)
+            assert judge(*kind, changed) == (not codec.mistakes(changed) and _some_product_has(codec, changed)), hex(changed)
 
 
 @pytest.mark.parametrize(("m", "n"), [(128, 64), (64, 128), (32, 256)])

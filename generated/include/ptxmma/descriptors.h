@@ -291,8 +291,8 @@ PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_instruction ptxmma_tcgen05_instruction_decode
 
 
 /**
- * Whether a descriptor is legal for a kind: 1 if every field holds a legal value, and bits that
- * must be 0 are. Values that only some targets have are legal.
+ * Whether a descriptor is legal for a kind: 1 if every field holds a legal value, some product of
+ * the kind has M and N, and bits that must be 0 are. Values that only some targets have are legal.
  */
 PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_is_legal(
     ptxmma_tcgen05_kind kind, uint32_t descriptor) {
@@ -305,20 +305,23 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_is_legal(
              (0x2u >> fields.dtype & 1) &&
              (0x4u >> fields.atype & 1) &&
              (0x4u >> fields.btype & 1) &&
-             (0x1u >> fields.k & 1);
+             (0x1u >> fields.k & 1) &&
+             ((0x110u >> (fields.m >> 4) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x10000u >> (fields.m >> 4) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 4) & 1 && UINT64_C(0x100010100) >> (fields.n >> 3) & 1));
     case PTXMMA_TCGEN05_KIND_F16:
       return ((!fields.sparse ? 0x1u : 0xfu) >> fields.sparsity_selector & 1) &&
              (0x1u >> fields.saturate & 1) &&
              (0x3u >> fields.dtype & 1) &&
              (0x3u >> fields.atype & 1) &&
              (0x3u >> fields.btype & 1) &&
-             (0x1u >> fields.k & 1);
+             (0x1u >> fields.k & 1) &&
+             ((0x110u >> (fields.m >> 4) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x10000u >> (fields.m >> 4) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 4) & 1 && UINT64_C(0x100010100) >> (fields.n >> 3) & 1));
     case PTXMMA_TCGEN05_KIND_F8F6F4:
       return ((!fields.sparse ? 0x1u : 0xfu) >> fields.sparsity_selector & 1) &&
              (0x1u >> fields.saturate & 1) &&
              (0x3u >> fields.dtype & 1) &&
              (0x3bu >> fields.atype & 1) &&
-             (0x3bu >> fields.btype & 1);
+             (0x3bu >> fields.btype & 1) &&
+             ((0x110u >> (fields.m >> 4) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x10000u >> (fields.m >> 4) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 4) & 1 && UINT64_C(0x100010100) >> (fields.n >> 3) & 1));
     case PTXMMA_TCGEN05_KIND_I8:
       return ((!fields.sparse ? 0x1u : 0xfu) >> fields.sparsity_selector & 1) &&
              (0x4u >> fields.dtype & 1) &&
@@ -326,7 +329,8 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_is_legal(
              (0x3u >> fields.btype & 1) &&
              (0x1u >> fields.negate_a & 1) &&
              (0x1u >> fields.negate_b & 1) &&
-             (0x1u >> fields.k & 1);
+             (0x1u >> fields.k & 1) &&
+             ((0x110u >> (fields.m >> 4) & 1 && UINT64_C(0x15555555e) >> (fields.n >> 3) & 1) || (0x10000u >> (fields.m >> 4) & 1 && UINT64_C(0x111111110) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 4) & 1 && UINT64_C(0x100010100) >> (fields.n >> 3) & 1));
     case PTXMMA_TCGEN05_KIND_TI16:
       return ((!fields.sparse ? 0x1u : 0xfu) >> fields.sparsity_selector & 1) &&
              (0x1u >> fields.saturate & 1) &&
@@ -459,8 +463,8 @@ PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_instruction_mxf8f6f4 ptxmma_tcgen05_instructi
 
 
 /**
- * Whether a descriptor is legal for a kind: 1 if every field holds a legal value, and bits that
- * must be 0 are. Values that only some targets have are legal.
+ * Whether a descriptor is legal for a kind: 1 if every field holds a legal value, some product of
+ * the kind has M and N, and bits that must be 0 are. Values that only some targets have are legal.
  */
 PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_mxf8f6f4_is_legal(
     ptxmma_tcgen05_kind kind, uint32_t descriptor) {
@@ -470,7 +474,8 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_mxf8f6f4_is_legal(
     case PTXMMA_TCGEN05_KIND_MXF8F6F4:
       return (0x3bu >> fields.atype & 1) &&
              (0x3bu >> fields.btype & 1) &&
-             (0x2u >> fields.scale_type & 1);
+             (0x2u >> fields.scale_type & 1) &&
+             ((0x2u >> (fields.m >> 7) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 7) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1));
     default:
       return 0;
   }
@@ -598,8 +603,8 @@ PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_instruction_mxf4 ptxmma_tcgen05_instruction_m
 
 
 /**
- * Whether a descriptor is legal for a kind: 1 if every field holds a legal value, and bits that
- * must be 0 are. Values that only some targets have are legal.
+ * Whether a descriptor is legal for a kind: 1 if every field holds a legal value, some product of
+ * the kind has M and N, and bits that must be 0 are. Values that only some targets have are legal.
  */
 PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_mxf4_is_legal(
     ptxmma_tcgen05_kind kind, uint32_t descriptor) {
@@ -614,7 +619,8 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_mxf4_is_legal(
              (0x1u >> fields.b_majorness & 1) &&
              (0x2u >> fields.scale_type & 1) &&
              (0x5u >> fields.scale_a_id & 1) &&
-             ((!fields.sparse ? 0x7u : 0x3u) >> fields.k & 1);
+             ((!fields.sparse ? 0x7u : 0x3u) >> fields.k & 1) &&
+             ((0x2u >> (fields.m >> 7) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 7) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1));
     case PTXMMA_TCGEN05_KIND_MXF4NVF4:
       return (0x5u >> fields.scale_b_id & 1) &&
              (0x2u >> fields.atype & 1) &&
@@ -623,7 +629,8 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_mxf4_is_legal(
              (0x1u >> fields.b_majorness & 1) &&
              (0x7u >> fields.scale_type & 1) &&
              (0x5u >> fields.scale_a_id & 1) &&
-             ((!fields.sparse ? 0x7u : 0x3u) >> fields.k & 1);
+             ((!fields.sparse ? 0x7u : 0x3u) >> fields.k & 1) &&
+             ((0x2u >> (fields.m >> 7) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 7) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1));
     default:
       return 0;
   }

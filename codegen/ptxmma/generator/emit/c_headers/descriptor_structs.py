@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog.descriptor_bits import ones, spare, width_of
 from ptxmma.catalog.descriptor_codec import Codec
-from ptxmma.model import DescriptorField, DescriptorFormat, Spec
+from ptxmma.model import Condition, DescriptorField, DescriptorFormat, Spec
 
 
 class Member(NamedTuple):
@@ -22,7 +22,7 @@ class Member(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What is legal in a field."""
+    """What is legal in a field, or in several."""
 
     field: str
     condition: str  # in C, over the descriptor and its decoded fields
@@ -44,6 +44,11 @@ class Struct(NamedTuple):
         """Whether a check reads a field of the struct."""
         return any("fields." in check.condition for _, checks in self.checks for check in checks)
 
+    @property
+    def sized(self) -> bool:
+        """Whether a check reads M and N."""
+        return any(check.field == "m, n" for _, checks in self.checks for check in checks)
+
 
 def struct(spec: Spec, format: DescriptorFormat) -> Struct:
     """All that the template needs of a format."""
@@ -56,7 +61,7 @@ def struct(spec: Spec, format: DescriptorFormat) -> Struct:
         c_type=f"uint{format.bits}_t",
         fixed=_constant(fixed, format) if fixed else "",
         members=[_member(format, field, name) for field in format.fields if field.fixed is None],
-        checks=[(kind, [*_checks(Codec(spec, format, kind))]) for kind in format.kinds or ("",)],
+        checks=[(kind, [*_checks(Codec(spec, format, kind)), *_size_checks(spec, format, kind)]) for kind in format.kinds or ("",)],
         zero=_constant(zero, format) if zero else "",
     )
 
@@ -160,6 +165,36 @@ def _checks(codec: Codec) -> Iterator[Check]:
         for mask in others:
             text = f"({_among(tested, masks[mask])} ? {mask:#x}u : {text})"
         yield Check(field.name, f"{text} >> {_stored(field)} & 1")
+
+
+def _size_checks(spec: Spec, format: DescriptorFormat, kind: str) -> Iterator[Check]:
+    """A condition for M and N together: some product of the kind has them, with any of its opcodes and depths."""
+    fields = {field.name: field for field in format.fields}
+    products = spec.tensor_products
+    if products is None or not {"m", "n"} <= fields.keys() or not any(_fits(row.of, kind=kind) for row in products.types):
+        return
+    names = [entry.name for entry in spec.instructions if any(kind in form.qualifiers.get("kind", ()) for form in entry.forms)]
+    rows = [row for row in products.shapes if any(_fits(row.of, kind=kind, name=name) for name in names)]
+    columns: dict[int, set[int]] = {}
+    for row in rows:
+        numbers = {number for span in row.n for number in range(span.first, span.last + 1, span.step)}
+        for size in row.m:
+            columns.setdefault(_number(fields["m"], size), set()).update(_number(fields["n"], number) for number in numbers)
+    together: dict[int, list[int]] = {}
+    for size, stored in columns.items():
+        together.setdefault(_mask(stored), []).append(size)
+    legal = [f"({_among(fields['m'], sizes)} && UINT64_C({mask:#x}) >> {_stored(fields['n'])} & 1)" for mask, sizes in together.items()]
+    yield Check("m, n", " || ".join(legal))
+
+
+def _fits(conditions: Iterable[Condition], **facts: str) -> bool:
+    """Whether one of the conditions leaves room for these facts; it may ask for others."""
+    return any(all(value in condition.get(name, (value,)) for name, value in facts.items()) for condition in conditions)
+
+
+def _number(field: DescriptorField, value: int) -> int:
+    """The number that a field holds for a value."""
+    return (value - field.less) >> field.shift
 
 
 def _mask(numbers: Iterable[int]) -> int:
