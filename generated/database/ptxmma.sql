@@ -886,7 +886,7 @@ CREATE TABLE product_depth_targets (
   PRIMARY KEY ("product_depth", "position")
 ) WITHOUT ROWID;
 
--- A version of sparsity; where several are legal, the first is that of a descriptor whose field is 0.
+-- A version of sparsity; where several are legal, a descriptor whose field is 0 has the first.
 CREATE TABLE product_sparsities (
   "id" INTEGER PRIMARY KEY,
   "position" INTEGER NOT NULL,
@@ -1512,7 +1512,7 @@ CREATE TABLE peer_atoms (
   PRIMARY KEY ("variant", "atom")
 ) WITHOUT ROWID;
 
--- How often each layout was compared with a chip.
+-- The number of comparisons of each layout with a chip.
 CREATE TABLE layout_launches (
   "layout" TEXT PRIMARY KEY REFERENCES layouts("name"),
   "launches" INTEGER NOT NULL  -- on chips

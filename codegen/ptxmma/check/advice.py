@@ -1,4 +1,4 @@
-"""What is legal but doubtful: spellings, undocumented forms, metadata, addresses and strides whose behaviour is undefined."""
+"""Remarks on legal but doubtful code: spellings, undocumented forms, metadata, addresses and strides whose behaviour is undefined."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Advice:
                 yield place, fault
 
     def _metadata_faults(self, instruction: Instruction, value: int, selector: int) -> tuple[str, ...]:
-        """What is wrong with metadata that has one value in all threads."""
+        """The faults of metadata that has one value in all threads."""
         metadata = instruction.metadata
         faults = metadata.granularity.faults(metadata.legal)
         width = metadata.width
@@ -195,5 +195,5 @@ def _of_stride(form: OperandForm, operand: Operand, value: Value) -> Remark | No
 
 
 def _conditions(catalog: Catalog) -> list[dict[str, tuple[str | int, ...]]]:
-    """When metadata must be ordered."""
+    """The conditions under which metadata must be ordered."""
     return [condition for pattern in catalog.database.spec.granularities for condition in pattern.ordered_when]

@@ -1,6 +1,6 @@
-"""What is doubtful about the operands of an ``asm`` statement: an output that is read, one that is not used, one that takes two places.
+"""Doubtful operands of an ``asm`` statement: an output that is read, one that is not used, one that takes two places.
 
-A compiler accepts all of these, and what the instruction then computes is wrong.
+A compiler accepts all of these, and the instruction then computes wrong results.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class _List(NamedTuple):
     """A list of an instruction.
 
     Attributes:
-        place: of the operand in the statement.
-        access: how the instruction accesses it.
+        place: the operand's place in the statement.
+        access: the instruction's access to it.
         elements: their texts.
     """
 

@@ -17,10 +17,10 @@ _FENCE, _COMMIT, _WAIT = "fence-registers", "commit", "wait"
 
 
 class Protocol(NamedTuple):
-    """The instructions to follow, and where the manual states the rules.
+    """The instructions to follow, and the manual's sections on the rules.
 
     Attributes:
-        opcodes: how the instructions start.
+        opcodes: the opcodes of the instructions.
         shape: the shape of an instruction, by its opcode: ``b"m64n8k16"``; ``b"unknown"`` for an opcode that is not an instruction.
         fence_source, wait_source: sections of the PTX ISA.
     """

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 
 class Graph:
-    """The blocks that can be reached, and how they are reached.
+    """The blocks that can be reached, and the ways to them.
 
     Attributes:
-        order: each block before those that follow it, except where a loop closes.
-        before: for each block those that it may follow: first those from which it is entered, without branches round a loop that
-            others went through, then those from which a loop is repeated.
+        order: the blocks, each before the blocks that follow it, except where a loop closes.
+        before: the predecessors of each block: first the blocks from which it is entered, without branches round a loop that
+            others went through, then the blocks from which a loop is repeated.
     """
 
     #: Of more loops in a function it is not looked which blocks went through them.

@@ -41,8 +41,8 @@ class Checker:
     """Checks modules against one database, and remembers what it has seen.
 
     Args:
-        database: as :func:`ptxmma.instruction` takes it.
-        target, ptx: instead of what modules declare.
+        database: the database, in a form that :func:`ptxmma.instruction` takes.
+        target, ptx: the target and version to use instead of the module's own.
         follow: whether to follow the registers of asynchronous instructions through each function.
         notes: whether findings that are notes are made; otherwise they are only counted, which is faster.
 
@@ -176,11 +176,11 @@ def check(
 
     Args:
         text: the module.
-        target: instead of the one that it declares, ``"sm_90a"``.
-        ptx: instead of the version that it declares, ``"8.0"``.
-        file: how findings name it.
+        target: the target to use instead of the module's own, ``"sm_90a"``.
+        ptx: the version to use instead of the module's own, ``"8.0"``.
+        file: the name of the file in findings.
         follow: whether to follow the registers of asynchronous instructions, too.
-        database: as :func:`ptxmma.instruction` takes it.
+        database: the database, in a form that :func:`ptxmma.instruction` takes.
 
     Raises:
         ValueError: a target or version that the database does not have.

@@ -15,10 +15,10 @@ class ConfigurationError(ValueError):
 
 
 class Configuration(NamedTuple):
-    """What a file of configuration says.
+    """The content of a configuration file.
 
     Attributes:
-        selection: which findings are reported.
+        selection: the findings that are reported.
         root: the folder of the file, to which its patterns are relative.
     """
 
@@ -41,7 +41,7 @@ class _Project(msgspec.Struct, frozen=True):
 
 
 def configuration(folder: Path) -> Configuration:
-    """The configuration for a folder: that of the nearest file in it, or in a folder around it.
+    """The configuration for a folder: the nearest file's, in it or in a folder around it.
 
     ``ptxmma.toml`` goes before ``pyproject.toml``, which counts if it has a table ``[tool.ptxmma]``.
 

@@ -1,4 +1,4 @@
-"""What is right but costs time: advice about the loops of asynchronous instructions, and about instructions that a chip emulates."""
+"""Advice on correct but slow code: loops of asynchronous instructions, and instructions that a chip emulates."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _innermost(outline: Outline) -> list[tuple[int, int, Issue]]:
 
 
 class Emulation:
-    """Which instructions a chip executes as several."""
+    """The instructions that a chip executes as several."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -102,7 +102,7 @@ class Emulation:
         self.remark = functools.lru_cache(maxsize=1 << 10)(self._remark)
 
     def _remark(self, instruction: Instruction, target: str) -> str:
-        """What to say of an instruction on a target; ``""`` if nothing is known, or the chip has it."""
+        """The remark on an instruction for a target; ``""`` if nothing is known, or the chip has the instruction."""
         if not target or self._loads_itself(instruction):
             return ""
         for run in instruction.evidence.executed:
@@ -124,7 +124,7 @@ class Emulation:
             return False
 
     def _instead(self, instruction: Instruction, chip: str) -> str:
-        """What multiplies the same types on the chip."""
+        """An instruction that multiplies the same types on the chip."""
         types = {key: value for key, value in instruction.qualifiers.items() if key in ("atype", "btype", "dtype")}
         for other in self._catalog.all():
             runs = (run.native for run in other.evidence.executed if run.chip == chip)

@@ -1,4 +1,4 @@
-"""Why a spelling is not an instruction of a target and version, and which one is closest."""
+"""The reasons why a spelling is not an instruction of a target and version, and the closest one that is."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _MOST_SHOWN, _MOST_TOKENS = 60, 8
 
 
 class Diagnosis(NamedTuple):
-    """What is wrong with an opcode.
+    """The fault of an opcode.
 
     Attributes:
         rule: ``"unknown-instruction"``, ``"target"`` or ``"version"``.
-        message: in words, with the closest legal spelling.
+        message: the fault in words, with the closest legal spelling.
         token: the modifier that is wrong, ``""`` for the whole.
-        cause: what instructions with the same wrong target or version have in common; ``""`` where the opcode is wrong.
+        cause: the reason that instructions with the same wrong target or version share; ``""`` where the opcode is wrong.
     """
 
     rule: str
@@ -181,7 +181,7 @@ class Diagnoses:
         )
 
     def _stated(self, instruction: Instruction) -> str:
-        """Where the manual asks for it."""
+        """The sections in which the manual asks for it."""
         sections = dict.fromkeys(rule.source for rule in instruction.requirements())
         return f" [{', '.join(sections)}]" if sections else ""
 
@@ -194,10 +194,10 @@ class Diagnoses:
 
 
 def _of_hints(tokens: list[str], legal: list[str], takes: str) -> str:
-    """What is wrong with tokens that begin as hints do.
+    """The faults of tokens that begin as hints do.
 
     Args:
-        tokens: as they are written.
+        tokens: the tokens as they are written.
         legal: the hints that the instruction takes.
         takes: the instruction, for the message.
     """
@@ -224,7 +224,7 @@ def _listed(tokens: Sequence[str], last: str = "and") -> str:
 
 
 def _reasons(wrong: list[str], missing: list[str]) -> Iterable[str]:
-    """What is wrong with modifiers, in words; each once."""
+    """The faults of modifiers, in words; each once."""
     reasons = [f"'.{_cut(one)}' should be '.{other}'" for one, other in zip(wrong, missing, strict=False)]
     extra, lacking = (list(dict.fromkeys(rest)) for rest in (wrong[len(missing) :], missing[len(wrong) :]))
     if extra:

@@ -11,11 +11,11 @@ from ptxmma.ptx.languages import SUFFIXES, UNREAD
 
 
 class Discovered(NamedTuple):
-    """What lies below a directory.
+    """The files below a directory.
 
     Attributes:
-        files: the names of those in a language that is read, in order.
-        skipped: how many files are in a language that is not read.
+        files: the names of the files in a language that is read, in order.
+        skipped: the number of files in a language that is not read.
     """
 
     files: list[str]

@@ -12,11 +12,11 @@ Severity = Literal["error", "warning", "note"]
 
 
 class Fix(msgspec.Struct, frozen=True):
-    """How the token of a finding is mended.
+    """The repair of a finding's token.
 
     Attributes:
         old: the token.
-        new: what replaces it.
+        new: the text that replaces it.
         safe: whether the meaning stays the same; otherwise the author must know that it is right.
     """
 
@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         length: characters of the token, at least 1; it may go on beyond the end of the line.
         source: the line, cut to a few hundred characters around the token if it is long; ``""`` where it is not available.
         caret: index of the token's first character in ``source``.
-        fix: how to mend it; None where there is no mechanical way.
+        fix: the repair; None where there is no mechanical one.
         cause: the same for all findings of a module that one wrong ``.target`` or ``.version`` causes; ``""`` for all others.
         ignored: the rules that comments on its line name, ``// ptxmma: ignore[rule]``, known or not; ``""`` for a comment that names none.
     """

@@ -21,7 +21,7 @@ def fixed(text: bytes, findings: Iterable[Finding]) -> tuple[bytes, int]:
     """A file's text with the fixes of findings, and how many there are.
 
     A fix is left out where the text does not have the token as the checker read it, because an escape or the border of two literals
-    divides it, and where another fix changes the same line behind it.
+    divides it, and where another fix changes the same line after it.
     """
     lines = text.decode("utf-8", "surrogateescape").split("\n")
     count = 0

@@ -85,11 +85,11 @@ class Hazard(NamedTuple):
 
     Attributes:
         offset: byte offset of the token in the function's text.
-        length: of the token, in bytes.
+        length: the length of the token, in bytes.
         rule: a key of :data:`ptxmma.check.rules.RULES`.
         instruction: the asynchronous instruction as it is written.
-        message: what is wrong, and what to do.
-        severity: of the finding.
+        message: the fault, and its repair.
+        severity: the finding's severity.
     """
 
     offset: int
@@ -107,7 +107,7 @@ def first_issue(function: Function, rules: Protocol) -> Token | None:
 
 
 def hazards(function: Function, outline: Outline, rules: Protocol) -> list[Hazard]:
-    """What is wrong with a function's asynchronous instructions, in the order of the text.
+    """The faults of a function's asynchronous instructions, in the order of the text.
 
     A function that cannot be followed (a label is missing, a brace is not closed, branches without end) has no hazards.
     """
@@ -168,7 +168,7 @@ class _Walk:
         return [self._reported[offset] for offset in sorted(self._reported)]
 
     def _through(self, state: State, events: Sequence[Event | Stretch]) -> State:
-        """What is known behind a block."""
+        """The state after a block."""
         made = None
         for event in events:
             if not isinstance(event, Stretch) or self._concerns(made or state, event):

@@ -32,7 +32,7 @@ def text(findings: Findings, *, colour: bool = False, width: int = _WIDTH) -> st
     """``file:line:column: severity: message [rule]``, the source line, and a caret under the token.
 
     Args:
-        findings: what a check found.
+        findings: the findings of a check.
         colour: whether to write the escape codes of a terminal.
         width: columns of a terminal; a longer source line is cut around its caret.
     """
@@ -53,8 +53,8 @@ def sarif(findings: Findings, rules: Mapping[str, Rule]) -> str:
     """A SARIF 2.1.0 log, which code hosts and editors read: the most severe findings, as many as GitHub takes: 25,000 in 10 MB.
 
     Args:
-        findings: what a check found.
-        rules: each rule by its code.
+        findings: the findings of a check.
+        rules: the rules by their codes.
 
     Raises:
         KeyError: a finding has a rule that is not among ``rules``.
@@ -154,7 +154,7 @@ def _blank(char: str) -> str:
 
 
 def _end(finding: Finding) -> int:
-    """The column behind the token, or behind its line where it goes on."""
+    """The column after the token, or after its line where it goes on."""
     seen = len(finding.source) - finding.caret if finding.source else finding.length
     return finding.column + max(1, min(finding.length, seen))
 

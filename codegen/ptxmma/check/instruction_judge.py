@@ -36,16 +36,16 @@ _Key = tuple[bytes, tuple[Value, ...], str, str]
 
 
 class Tally:
-    """What was seen of a function.
+    """The instructions and remarks of a function.
 
     Args:
         notes: whether remarks that are notes are kept; otherwise they are only counted.
 
     Attributes:
-        instructions: how many there are.
-        opcodes: theirs, and those of instructions that do not count.
-        remarks: each with the opcode that it is about.
-        hidden: how many notes are only counted.
+        instructions: the number of instructions.
+        opcodes: their opcodes, and the opcodes of instructions that do not count.
+        remarks: the remarks, each with the opcode that it is about.
+        hidden: the number of notes that are only counted.
     """
 
     def __init__(self, *, notes: bool) -> None:
@@ -72,7 +72,7 @@ class Tally:
 
 
 class _Sound(NamedTuple):
-    """What is known of statements that are right."""
+    """The verdict on statements that are right."""
 
     opcode: bytes
     advised: tuple[advice.SpellingRemark, ...]
@@ -89,7 +89,7 @@ class Judge:
         self._advice = advice.Advice(catalog)
         self._emulation = costs.Emulation(catalog)
         self._overwritten = overwriting.Overwritten(catalog.database.spec)
-        #: What there is to say of an opcode with values of operands, for a target and version, if it is at most advice on the opcode.
+        #: The remarks on an opcode with values of operands, for a target and version, if they are at most advice on the opcode.
         self._sound: dict[_Key, tuple[advice.SpellingRemark, ...]] = {}
 
     def of_function(self, function: Function, target: str, version: str, tally: Tally) -> None:

@@ -42,7 +42,7 @@ _REMEMBERED = 1 << 13
 
 
 class Legality:
-    """What a database says of spellings and operands; answers are remembered."""
+    """A database's verdicts on spellings and operands; answers are remembered."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -77,7 +77,7 @@ class Legality:
         return (not names or not target or target in names) and matches(ignored.when, facts)
 
     def _faults(self, instruction: Instruction, values: tuple[Value, ...], target: str) -> tuple[Fault, ...]:
-        """What is wrong with the operands of an instruction on a target: the faults of the operand list that they fit best."""
+        """The faults of an instruction's operands on a target: the faults of the operand list that they fit best."""
         forms = ptx.operand_lists(instruction)
         names = [(form, ptx.items(form.syntax)) for form in forms]
         judged = [self._of_form(instruction, form, items, values, target) for form, items in names if len(items) == len(values)]
@@ -104,7 +104,7 @@ class Legality:
     def _of_form(
         self, instruction: Instruction, form: OperandForm, names: list[str], values: tuple[Value, ...], target: str
     ) -> list[Fault]:
-        """What is wrong with as many operands as an operand list has."""
+        """The faults of as many operands as an operand list has."""
         faults: list[Fault] = []
         for place, (name, value) in enumerate(zip(names, values, strict=True)):
             if name.startswith("{"):
@@ -118,7 +118,7 @@ class Legality:
     def _group(
         self, instruction: Instruction, form: OperandForm, names: list[str], value: Value, place: int, target: str
     ) -> Iterable[Fault]:
-        """What is wrong with several operands in braces."""
+        """The faults of several operands in braces."""
         if value == ANYTHING:
             return
         syntax = f"{{{', '.join(names)}}}"
@@ -133,7 +133,7 @@ class Legality:
                     yield fault._replace(rule="list" if mixed else fault.rule, operand=place, element=element)
 
     def _fault(self, instruction: Instruction, operand: Operand, value: Value, target: str) -> Fault | None:
-        """What is wrong with an operand, by the manual and by what assemblers do otherwise."""
+        """The fault of an operand, by the manual and by the assemblers' deviations from it."""
         if value == ANYTHING:
             return None
         if isinstance(value, tuple) and len(value) == 1 and operand.takes_register and not (operand.elements or operand.listed):

@@ -1,4 +1,4 @@
-"""What is wrong with one operand, by what the manual says of it: its register, constant, list or address."""
+"""The fault of one operand, by the manual's demands on it: its register, constant, list or address."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ _RULES = {UNDECLARED: "undeclared", BROKEN: "syntax"}
 
 
 class Fault(NamedTuple):
-    """What is wrong with an operand.
+    """The fault of an operand.
 
     Attributes:
         rule: short name of what is broken: a key of :data:`ptxmma.check.rules.RULES`.
-        message: in words.
+        message: the fault in words.
         operand: number of the operand in the instruction, from 0; -1 for the operands as a whole.
         element: number of the element in its list, from 0; -1 for all of the operand.
         severe: whether assemblers refuse it.
@@ -129,7 +129,7 @@ class Fault(NamedTuple):
 
 
 def of_single(operand: Operand, value: Value) -> Fault | None:
-    """What is wrong with an operand that is one register, constant or address."""
+    """The fault of an operand that is one register, constant or address."""
     must = f"{operand.name} must be {wanted(operand)}"
     if operand.bracketed or isinstance(value, Address):
         return _of_address(operand, value, must)
@@ -150,7 +150,7 @@ def of_single(operand: Operand, value: Value) -> Fault | None:
 
 
 def _of_address(operand: Operand, value: Value, must: str) -> Fault | None:
-    """What is wrong with an operand that is an address, or must not be one."""
+    """The fault of an operand that is an address, or must not be one."""
     if not operand.bracketed or not isinstance(value, Address):
         plain = isinstance(value, str) and value not in _IN_WORDS
         return Fault("operand-kind", f"{must}, not {'a register without brackets' if plain else in_words(value)}")
@@ -169,7 +169,7 @@ def _of_address(operand: Operand, value: Value, must: str) -> Fault | None:
 
 
 def of_list(operand: Operand, value: Value) -> Fault | None:
-    """What is wrong with an operand that is a list of registers."""
+    """The fault of an operand that is a list of registers."""
     must = f"{operand.name} must be {wanted(operand)}"
     if not isinstance(value, tuple):
         return Fault("list", f"{must}, not {in_words(value)}")
@@ -204,7 +204,7 @@ def _takes_constants(operand: Operand) -> bool:
 
 
 def _of_constants(operand: Operand, value: tuple[Scalar, ...]) -> Fault:
-    """What is doubtful about floating-point constants in a list that takes them."""
+    """The fault of floating-point constants in a list that takes them."""
     if DOUBLE in value:
         text = f"assemblers read the lower half of an f64 constant's bits as {operand.name}: 1.5 becomes 0; write f32, such as 0f3FC00000"
         return Fault("constant", text, element=value.index(DOUBLE), severe=False)
@@ -213,7 +213,7 @@ def _of_constants(operand: Operand, value: tuple[Scalar, ...]) -> Fault:
 
 
 def wanted(operand: Operand) -> str:
-    """What an operand may be."""
+    """The legal values of an operand, in words."""
     types = listing([f".{kind}" for kind in operand.register_types])
     if operand.bracketed:
         variable = f" or a variable in {listing([f'.{space}' for space in operand.spaces])}" if operand.spaces else ""
@@ -225,7 +225,7 @@ def wanted(operand: Operand) -> str:
 
 
 def constants(values: Sequence[int] | None) -> str:
-    """Which constants an operand may be."""
+    """The legal constants of an operand, in words."""
     if values is None:
         return ""
     if isinstance(values, range) or len(values) > 4:
@@ -240,7 +240,7 @@ def listing(words: Sequence[str], last: str = "or") -> str:
 
 
 def in_words(value: Value) -> str:
-    """What a message calls a value."""
+    """The words of a message for a value."""
     if isinstance(value, Address):
         return "an address"
     if isinstance(value, tuple):

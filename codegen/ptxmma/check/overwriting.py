@@ -55,11 +55,11 @@ def remarks(function: Function, statement: Statement, form: OperandForm, erratum
     """The remark on the first register of D that is a later one of C.
 
     Args:
-        function: with the statement.
+        function: the function with the statement.
         statement: an instruction that an erratum is about.
-        form: of its operands.
+        form: the form of its operands.
         erratum: its name.
-        target: for which the code is made.
+        target: the target for which the code is made.
     """
     lists = [(place, operand) for place, operand in enumerate(form.operands) if operand.kind == "accumulator" and operand.listed]
     written = next((operand_values.element_texts(statement.operands[place]) for place, operand in lists if operand.access == "write"), [])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: The step of a protocol that orders shared memory, and the operands that say which of it an instruction reads.
 _FENCE, _DESCRIPTORS = "fence-memory", ("descriptor", "shared-descriptor")
 #: Writes to shared memory through the generic proxy; cp.async without .bulk is one (PTX ISA 9.7.9.25).
-#: Each pattern begins with letters, and looks behind them for what may precede: so a search is ten times as fast.
+#: Each pattern begins with letters, and looks back over them for the text that may precede: so a search is ten times as fast.
 _STORES = (
     re.compile(rb"st(?<![\w$%.]st)(?:(?:\.\w+)*\.shared|matrix)\b"),
     re.compile(rb"cp\.async\.c(?<![\w$%.]cp\.async\.c)[ag]\.shared\b"),
@@ -67,7 +67,7 @@ class Proxies:
 
         Args:
             function: the kernel.
-            opcodes: of its matrix instructions.
+            opcodes: the opcodes of its matrix instructions.
         """
         text = function.text
         readers = [start for start in self._fences if any(opcode.startswith(start) for opcode in opcodes)]

@@ -1,4 +1,4 @@
-"""Where assemblers deviate from what the manual says about an operand: the rules of the errata.
+"""Deviations of assemblers from the manual's text on an operand: the rules of the errata.
 
 Releases differ.  Each target is judged by the last release that knows it.
 """
@@ -36,10 +36,10 @@ class Quirks:
         """Whether assemblers accept a value for an operand; None where no rule says so, and the manual holds.
 
         Args:
-            instruction: which one.
+            instruction: the instruction.
             operand: one of its operands.
-            value: what is written there.
-            target: ``""`` for any target: what one of them accepts is accepted, what all refuse is refused.
+            value: the value that is written there.
+            target: ``""`` for any target: a value that one of them accepts is accepted, a value that all refuse is refused.
         """
         rules = [rule for rule in self._about(instruction, operand) if _fits(rule, operand, value)]
         if target not in self._targets:

@@ -1,4 +1,4 @@
-"""What is known of registers at a place of a function: which asynchronous instructions may still use them."""
+"""The state of registers at a place of a function: the asynchronous instructions that may still use them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Operation(NamedTuple):
     """An asynchronous instruction that may still be at work.
 
     Attributes:
-        age: how many groups were committed after it; -1 before its own.
+        age: the number of groups that were committed after it; -1 before its own.
         offset: its place in the text.
-        register: the one that it names, of another one to which ``mov`` copied that; otherwise empty.
+        register: the register that the instruction names, where this is a copy that ``mov`` made of it; otherwise empty.
     """
 
     age: int
@@ -29,14 +29,14 @@ class Operation(NamedTuple):
 
 
 class Access(NamedTuple):
-    """What touched a register after the last fence: an asynchronous instruction of a shape, or an ordinary one (no shape)."""
+    """A use of a register after the last fence: by an asynchronous instruction of a shape, or by an ordinary one (no shape)."""
 
     shape: bytes
     offset: int
 
 
 class State:
-    """What is known at a place of a function.  States are not changed once another place shares them.
+    """The facts at a place of a function.  States are not changed once another place shares them.
 
     Attributes:
         accumulators, fragments: registers that asynchronous instructions may still write, or read.
@@ -103,7 +103,7 @@ class State:
 
 
 def on_both(one: State, other: State) -> State:
-    """What is known whichever of two branches was taken."""
+    """The facts that hold whichever of two branches was taken."""
     if one is other:
         return one
     made = State(one.unfenced and other.unfenced)
@@ -132,7 +132,7 @@ def _alternatives(one: State, other: State, both: State) -> tuple[dict[bytes, Ac
 
 
 def on_either(one: State, other: State) -> State:
-    """What is known when a loop is entered or repeated: both happen."""
+    """The facts when a loop is entered or repeated: both happen."""
     made = State(one.unfenced or other.unfenced)
     made.accumulators = _earliest(one.accumulators, other.accumulators)
     made.fragments = _earliest(one.fragments, other.fragments)
@@ -151,7 +151,7 @@ def _earliest(one: dict[bytes, Operation], other: dict[bytes, Operation]) -> dic
 
 
 def rename(facts: dict[bytes, _Known], target: bytes, sources: Sequence[bytes], predicated: bool) -> None:
-    """What holds of a source of a copy holds of its target."""
+    """Copy the facts about a source of a copy to its target."""
     known = next((facts[source] for source in sources if source in facts), None)
     if known is not None and (not predicated or facts.get(target) == known):
         facts[target] = known

@@ -1,4 +1,4 @@
-"""What the checker has to say of a place in a function, and the finding that it becomes."""
+"""The checker's remark on a place in a function, and the finding that it becomes."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class Remark(NamedTuple):
     severity: Severity
     rule: str
     message: str
-    mended: str = ""  # what replaces the token; empty where there is no mechanical way
+    mended: str = ""  # the text that replaces the token; empty where there is no mechanical repair
     safe: bool = True  # whether that keeps the meaning
-    cause: str = ""  # what remarks on other instructions share, which one wrong line makes wrong
+    cause: str = ""  # the reason that remarks on other instructions share, which one wrong line causes
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -76,7 +76,7 @@ def unbroken(instruction: Instruction) -> str:
 
 
 def of_predicate(token: Token, registers: Scopes) -> Iterator[Remark]:
-    """What is wrong with what precedes an instruction."""
+    """The faults of the text before an instruction."""
     name = token.text.strip(b"@! \t\r\n")
     kind = registers.known[name] or registers.unregistered(name)
     if slip := _slip(token.text, name, kind):
@@ -87,7 +87,7 @@ def of_predicate(token: Token, registers: Scopes) -> Iterator[Remark]:
 
 
 def _slip(predicate: bytes, name: bytes, kind: str) -> str:
-    """What is wrong with how a predicate is written; empty where nothing is."""
+    """The fault in the spelling of a predicate; empty where there is none."""
     if predicate.count(b"@") > 1:
         return "an instruction can have only one predicate"
     if not name:
@@ -100,7 +100,7 @@ def _slip(predicate: bytes, name: bytes, kind: str) -> str:
 
 
 def breaks(function: Function, statement: Statement) -> str:
-    """What is wrong at the place where a statement cannot be read on."""
+    """The fault at the place where a statement cannot be read on."""
     if divides(function, statement):
         return "a dot must be here, not a comma"
     if statement.operands and _UNFINISHED.match(function.text, statement.broken or 0) is None:

@@ -1,4 +1,4 @@
-"""What a rule says: the text of its page and of the formats that carry help."""
+"""The text of a rule, for its page and for the formats that carry help."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ class Rule(NamedTuple):
     """A rule.
 
     Attributes:
-        what: what it requires, in one sentence.
-        why: what happens otherwise.
-        fix: what to do.
+        what: the rule's demand, in one sentence.
+        why: the consequence of breaking it.
+        fix: the repair.
         bad, good: an example that breaks the rule, and the same mended: the body of a kernel, a whole module, or CUDA; ``""`` without one.
     """
 

@@ -1,4 +1,4 @@
-"""Which findings are reported: by rule, severity and file, and by comments in the source."""
+"""The selection of findings: by rule, severity and file, and by comments in the source."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LEVELS: tuple[Severity, ...] = ("note", "warning", "error")
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
-    """Which findings are reported.
+    """The selection of findings that are reported.
 
     Attributes:
         select: the rules whose findings are reported; all where it is empty.
         ignore: the rules whose findings are not reported.
-        severity: the least severity that is reported; None for ``"warning"``, and for ``"note"`` where ``select`` names rules.
+        severity: the lowest severity that is reported; None for ``"warning"``, and for ``"note"`` where ``select`` names rules.
         per_file_ignores: more rules that are ignored in some files, by a pattern of their names, ``"third_party/*"``.
     """
 
@@ -65,13 +65,13 @@ def _hinted(finding: Finding) -> Finding:
 
 
 def _unknown(rule: str) -> str:
-    """What to say of a rule that does not exist."""
+    """The message about a rule that does not exist."""
     close = difflib.get_close_matches(rule, RULES, 3, 0.5) or list(RULES)
     return f"unknown rule {rule!r}; {'all' if len(close) > 3 else 'closest'}: {', '.join(close)}"
 
 
 def once(findings: Findings, causes: set[str]) -> Findings:
-    """The findings without those of a cause that an earlier one has; ``causes`` holds those of the file, and is added to."""
+    """The findings, each cause only once; ``causes`` holds the causes found in the file so far, and is added to."""
     kept = []
     for finding in findings:
         if finding.cause not in causes:
@@ -82,7 +82,7 @@ def once(findings: Findings, causes: set[str]) -> Findings:
 
 
 def counts(findings: Iterable[Finding]) -> list[tuple[int, Severity, str]]:
-    """How many findings each rule has at each severity: the most severe first, then the most frequent."""
+    """The number of findings of each rule at each severity: the most severe first, then the most frequent."""
     numbers: dict[tuple[Severity, str], int] = {}
     for finding in findings:
         key = (finding.severity, finding.rule)

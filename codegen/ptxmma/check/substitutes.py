@@ -1,4 +1,4 @@
-"""What to use on a target that has nothing like an instruction."""
+"""Substitutes for an instruction on a target that has nothing like it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Substitutes:
         self._of_memory = {family for entry in spec.protocols if into_memory & {*entry.families} for family in entry.families}
 
     def advice(self, instruction: Instruction, target: str) -> str:
-        """What to do where a target does not have an instruction; empty where nothing is known.
+        """Advice for a target that does not have an instruction; empty where nothing is known.
 
         A target with the same number may have it; otherwise the target's own products replace a product.
         """

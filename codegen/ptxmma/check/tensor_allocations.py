@@ -1,4 +1,4 @@
-"""How many columns of tensor memory a kernel allocates and frees, as far as the numbers are known."""
+"""Columns of tensor memory that a kernel allocates and frees, as far as their numbers are known."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def of_kernel(
     """The remarks on the columns of a kernel, each with the opcode that it is about.
 
     Args:
-        catalog: of the instructions.
+        catalog: the catalog of the instructions.
         function: the kernel.
-        bits: of its registers.
+        bits: the bits of its registers.
         allocating: the step of the protocol.
         freeing: the step of the protocol.
         statements: the instructions of the kernel.
@@ -77,7 +77,7 @@ def count_of(catalog: Catalog, known: KnownBits, statement: Statement) -> Count 
 def _doubts(
     catalog: Catalog, known: KnownBits, allocating: Step, freeing: Step, statements: Iterable[Statement]
 ) -> Iterator[tuple[Statement, int, str]]:
-    """What is doubtful: an instruction, the number of an operand, and why."""
+    """The doubts: an instruction, the number of an operand, and the reason."""
     allocated = set[int | None]()
     freed: list[tuple[Statement, int, int]] = []
     for each in statements:
@@ -101,5 +101,5 @@ def _doubts(
 
 
 def opcodes(*steps: Step) -> tuple[bytes, ...]:
-    """How the instructions of steps begin."""
+    """The first words of the instructions of steps."""
     return tuple(step.instruction.encode() for step in steps)

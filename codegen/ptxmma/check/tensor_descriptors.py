@@ -1,4 +1,4 @@
-"""What is wrong with the descriptors that instructions of tensor memory take, as far as their bits are known.
+"""The faults of descriptors that instructions of tensor memory take, as far as their bits are known.
 
 An instruction descriptor is judged by its opcode, and the descriptors of A and B by the product that it makes of the opcode.  Where the
 product is not known, they are judged by what holds for every product.
@@ -57,10 +57,10 @@ class _Described(NamedTuple):
 
 
 class _Product(NamedTuple):
-    """What an instruction descriptor says, as far as it is known."""
+    """The meaning of an instruction descriptor, as far as it is known."""
 
     wrong: tuple[str, ...]
-    fields: Mapping[str, Value]  # those that are known
+    fields: Mapping[str, Value]  # the fields that are known
     chosen: Instruction | None  # the product, where all is known that it depends on
 
 
@@ -83,8 +83,8 @@ class TensorDescriptors:
 
         Args:
             function: the function.
-            opcodes: of its matrix instructions.
-            bits: of its registers.
+            opcodes: the opcodes of its matrix instructions.
+            bits: the bits of its registers.
             target: the one that it is for.
         """
         if not any(opcode.startswith(self._opcodes) for opcode in opcodes):
@@ -138,7 +138,7 @@ class TensorDescriptors:
 
     @staticmethod
     def _read(instruction: Instruction, bits: Bits, target: str) -> _Product:
-        """What an instruction descriptor says, whatever its unknown bits are."""
+        """The meaning of an instruction descriptor, whatever its unknown bits are."""
         try:
             format = codec_of(instruction, target or None)
         except ValueError:  # the target has no such instruction
@@ -161,12 +161,12 @@ class TensorDescriptors:
         return _Product(tuple(wrong), fields, chosen)
 
     def _wrong_mask(self, family: str, bits: Bits) -> tuple[str, ...]:
-        """What is wrong with the mask of the columns of B, whatever its unknown bits are."""
+        """The faults of the mask of the columns of B, whatever its unknown bits are."""
         mistakes = codec("columns", family, database=self._catalog.database).mistakes(bits.value, bits.unknown)
         return tuple(each.text for each in mistakes)
 
     def _wrong_matrix(self, instruction: Instruction, matrix: str, majorness: str, bits: Bits, target: str) -> tuple[str, ...]:
-        """What is wrong with the descriptor of a matrix, whatever its unknown bits are."""
+        """The faults of a matrix descriptor, whatever its unknown bits are."""
         try:
             format = codec("matrix", instruction.family, target=target or None, database=self._catalog.database)
         except ValueError:  # the target has no such instruction

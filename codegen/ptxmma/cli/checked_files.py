@@ -20,11 +20,11 @@ _LARGE = 4 << 20
 
 
 class Counts(msgspec.Struct):
-    """What a run met.
+    """The counts of a run.
 
     Attributes:
-        files, instructions: that were checked.
-        findings: that are reported.
+        files, instructions: the numbers of files and instructions that were checked.
+        findings: the number of findings that are reported.
         hidden: notes that are not.
         fixed, fixable: findings that were, or can be, mended.
         uncovered: instructions that were not checked.
@@ -52,8 +52,8 @@ class Reader:
     """Checks files one by one, and selects what is reported.
 
     Args:
-        checker: what checks them.
-        configured: what is reported.
+        checker: the checker of the files.
+        configured: the configuration that selects the findings.
         fix: whether to mend them first.
         unsafe: whether mending may need the author's judgement.
     """
@@ -107,7 +107,7 @@ class _Task(NamedTuple):
 
 
 class _Done(NamedTuple):
-    """What a process found in a file; a reason if it could not be read to its end."""
+    """The findings of a process in a file; a reason if it could not be read to its end."""
 
     parts: list[Findings]
     counts: Counts
@@ -122,8 +122,8 @@ class Run:
     """Reads the files and directories that a command names.
 
     Args:
-        reader: what reads each of them.
-        language: of named files; ``""`` where their names say it.
+        reader: the reader of each of them.
+        language: the language of named files; ``""`` where their names say it.
 
     Attributes:
         unread: whether a named file cannot be read.

@@ -1,4 +1,4 @@
-"""What all commands have in common: a value is given once."""
+"""The common rule of all commands: a value is given once."""
 
 from __future__ import annotations
 

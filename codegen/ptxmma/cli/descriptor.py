@@ -55,7 +55,7 @@ command.add_command(zero_column_mask)
 def encode(family: str | None, swizzle: str, as_json: bool, database: str | None, **given: Any) -> None:
     """Print the 64 bits of a descriptor.
 
-    Give --lbo and --sbo, or the matrix with --type, --major, --rows and --cols: the strides are then those of a dense image that TMA
+    Give --lbo and --sbo, or the matrix with --type, --major, --rows and --cols: the strides then belong to a dense image that TMA
     writes.  Prints what looks wrong on standard error.
 
     \b
@@ -186,7 +186,7 @@ def _explanation(bits: int, major: str | None, family: str, wrong: Sequence[Susp
 
 
 def _use(stride: str, layout: dict[str, Any]) -> str:
-    """Which operands use a stride, where not all of them do."""
+    """The operands that use a stride, where not all of them do."""
     if stride in layout["used"]:
         return ""
     users = layout["users"].get(stride, [])

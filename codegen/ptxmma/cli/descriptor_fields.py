@@ -42,7 +42,7 @@ def _fields(describes: str) -> Callable[[click.Context], list[str]]:
 def instruction(kind: str, given: Sequence[str], target: str | None, form: str, database: str | None) -> None:
     """Make and read the instruction descriptors of tcgen05.mma.
 
-    KIND is that of the instruction, and decides what the bits mean. Give the 32 bits to see their fields and what is wrong with them, or
+    KIND is the kind of the instruction, and decides what the bits mean. Give the 32 bits to see their fields and faults, or
     the fields to get the bits: m, n, dtype, atype, btype and whatever is not 0.
 
     \b

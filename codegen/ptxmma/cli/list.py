@@ -104,7 +104,7 @@ def _without_repetition(table: Table) -> Table:
 
 
 def _without_result(filters: dict[str, Any], database: str | None) -> str:
-    """Which of the filters leave nothing: how many instructions pass the others without each."""
+    """The filters that leave nothing: for each, the number of instructions that pass the others without it."""
     from ptxmma.catalog.instructions import instructions
 
     options = {

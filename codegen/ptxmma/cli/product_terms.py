@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ptxmma.matrices.product_operands import Multiplicand, ProductOperands
     from ptxmma.matrices.tracing import Source, Term, Trace
 
-#: Where something is that no source says.
+#: The place of data for which no source has one.
 _UNKNOWN = "not known"
 
 
@@ -32,13 +32,13 @@ def show(
     described: Mapping[str, Multiplicand],
     images: Mapping[str, Geometry],
 ) -> None:
-    """Print what feeds an element of D.
+    """Print the terms of an element of D.
 
     Args:
         instruction: the product.
         operand: D.
-        traced: what :func:`ptxmma.matrices.tracing.trace` says of the element.
-        form: how to print it.
+        traced: the element's trace by :func:`ptxmma.matrices.tracing.trace`.
+        form: the form of the output.
         described: the matrices that are in shared memory, by their letters.
         images: their images, where the layouts are known, by the names of the matrices.
     """
@@ -77,7 +77,7 @@ def _table(instruction: Instruction, traced: Trace, form: str, described: Set[st
 
 
 def _image(instruction: Instruction, matrix: Multiplicand, image: Geometry | None) -> str:
-    """What a descriptor describes, or the command that shows it."""
+    """The image that a descriptor describes, or the command that shows it."""
     if image is None:
         return f"{elsewhere(instruction, matrix.name)} says where its elements are."
     whose = f"the image of {image.x} x {image.k} elements of its CTA" if instruction.extents.get("ctas", 1) > 1 else ""
@@ -91,10 +91,10 @@ class _Words(NamedTuple):
     """Places in words.
 
     Attributes:
-        operands: of the product.
+        operands: the operands of the product.
         names: the manual's names of the operands in registers, by our short ones.
         described: the names of the matrices in shared memory.
-        pair: whether a pair of CTAs executes the product, so that a place is that of one of them.
+        pair: whether a pair of CTAs executes the product, so that a place belongs to one of them.
     """
 
     operands: ProductOperands
@@ -115,7 +115,7 @@ class _Words(NamedTuple):
         return rows
 
     def source(self, source: Source, name: str) -> list[str | Cell | None]:
-        """Where an element is, and its scale factor."""
+        """The place of an element, and of its scale factor."""
         place = "shared memory" if source.place is None and name in self.described else self.where(source.place, name)
         scale = None if source.scale is None else self.where(source.scale, self.names.get(f"scale-{name}", ""), register=False)
         return [place, scale]
@@ -125,7 +125,7 @@ class _Words(NamedTuple):
 
         Args:
             place: the place.
-            name: of the operand in registers.
+            name: the name of the operand in registers.
             register: whether to add the number of the register.
         """
         from ptxmma.matrices.tracing import MemoryPlace, TensorPlace
@@ -153,7 +153,7 @@ class _Words(NamedTuple):
         return coloured(f"taddr {place.address:#x}: {thread}, r{place.register}[{bits}]{self._of_cta(place.cta)}", place.lane)
 
     def before(self, traced: Trace) -> Cell | str:
-        """Where the element of C is."""
+        """The place of the element of C."""
         return self.where(traced.c, self.operands.c.name) if traced.c else f"the previous value of D{_at(traced)}"
 
     def _of_cta(self, cta: int) -> str:

@@ -189,7 +189,7 @@ def _formulas(answer: Answer) -> list[str]:
 
 
 def _registers(answer: Answer) -> list[str]:
-    """How many each form takes, operand by operand; the result may be in the registers of the addend."""
+    """The number of registers in each form, operand by operand; the result may be in the registers of the addend."""
     access = {operand["name"]: operand["access"] for operand in answer["operands"] if operand["kind"] == "accumulator"}
     lines = []
     for form in answer["forms"]:
@@ -287,7 +287,7 @@ def _evidence(answer: Answer) -> list[str]:
 
 
 def _compared(said: Answer) -> list[str]:
-    """Which definitions of other projects lay operands out in the same way, and which do not."""
+    """The definitions of other projects that lay operands out in the same way, and the ones that do not."""
     subject = f"{', '.join(said['operands'])} in {said['space']} ({said['name']})"
     agreeing = ", ".join(f"{count} definition{'s' * (count > 1)} of {peer}" for peer, count in said["agreeing"].items())
     lines = [f"{subject}: the same layout in {agreeing}" if agreeing else f"{subject}: not compared with another project"]

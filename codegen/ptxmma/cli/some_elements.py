@@ -22,7 +22,7 @@ class Query(NamedTuple):
     register: int | None
     element: int | None
     bit: int | None
-    axes: Sequence[dict[str, int]]  # for each operand: numbers by axis; of metadata also the column in the packed A
+    axes: Sequence[dict[str, int]]  # numbers by axis, one mapping for each operand; metadata also has the column in the packed A
 
     @property
     def by_thread(self) -> bool:
@@ -100,7 +100,7 @@ def _origin(table: Arrangement, at: dict[str, int]) -> Answer:
 
 
 def _indices(table: Arrangement, axes: dict[str, int], query: Query, bits: bool) -> list[Answer]:
-    """Where the indices of elements of the packed A are: of one row, or of all."""
+    """The places of the indices of elements of the packed A: of one row, or of all."""
     if query.by_thread or "chunk" in axes:
         raise click.UsageError("--col of metadata is a column of the packed A: leave out --chunk, --lane, --register, --element and --bit")
     selector = axes.get("selector", table.fixed["selector"])
@@ -109,7 +109,7 @@ def _indices(table: Arrangement, axes: dict[str, int], query: Query, bits: bool)
 
 
 def _index(table: Arrangement, row: int, col: int, selector: int, bits: bool) -> Answer:
-    """Where the index of an element of the packed A is."""
+    """The place of the index of an element of the packed A."""
     from ptxmma.matrices.arrangements import bit_range
 
     metadata = table.instruction.metadata
@@ -123,7 +123,7 @@ def _index(table: Arrangement, row: int, col: int, selector: int, bits: bool) ->
 
 
 def _described(table: Arrangement, query: Query) -> Answer:
-    """What a bit of a thread's metadata describes."""
+    """The index or chunk that a bit of a thread's metadata describes."""
     if table.layout.kind != "metadata" or query.lane is None or query.element is not None:
         raise click.UsageError(f"--bit is for metadata, with --lane and without --element; {table.name} has no fields of bits")
     assert query.bit is not None

@@ -101,7 +101,7 @@ def _start(placed: TensorPlaces, numbers: Given, subject: str) -> Place | None:
 
 
 def _next_steps(placed: TensorPlaces) -> dict[str, Callable[[int], str]]:
-    """What lies past the end of each axis along K: the next step, in the same cells where the descriptor selects a part of them."""
+    """The place past the end of each axis along K: the next step, in the same cells where the descriptor selects a part of them."""
     from ptxmma.model import formula
 
     def hint(axis: str) -> Callable[[int], str]:
@@ -118,7 +118,7 @@ def _next_steps(placed: TensorPlaces) -> dict[str, Callable[[int], str]]:
 
 
 def _show_place(placed: TensorPlaces, lane: int, bit: int | None, numbers: Given, subject: str, base: Place | None, form: str) -> None:
-    """What lies in a cell, counted from the address of the operand or, where it is known, of the memory."""
+    """Show the content of a cell, counted from the address of the operand or, where it is known, of the memory."""
     from ptxmma.cli.matrices import within
 
     memory = placed.memory

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ptxmma.cli.render import Cell
 
 
-#: What names a register of a thread, beside ``--lane``, ``--register`` and ``--bit``.
+#: The options that name a register of a thread, beside ``--lane``, ``--register`` and ``--bit``.
 _WARPS = ("warp", "cta", "address")
 
 

@@ -76,7 +76,7 @@ def swizzle_name(given: str) -> str:
 
 
 def in_options(message: str) -> str:
-    """An error of the library about values, with the names of options for those of parameters."""
+    """An error of the library about values, with the names of options in place of the names of parameters."""
     names = {
         "start": "address",
         "start_address": "address",

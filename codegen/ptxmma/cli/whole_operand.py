@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class View(NamedTuple):
-    """How a whole table is shown."""
+    """The form in which a whole table is shown."""
 
     by_lane: bool  # a row for each thread
     transpose: bool
@@ -38,7 +38,7 @@ class _Grid(NamedTuple):
 
 
 class _Extent(NamedTuple):
-    """How much of a matrix is shown: columns or elements, the rows and columns of a cell, and a note about it."""
+    """The part of a matrix that is shown: columns or elements, the rows and columns of a cell, and a note about it."""
 
     cols: int
     elements: int

@@ -24,7 +24,7 @@ _WARP = "warp"
 
 
 class Positions:
-    """Where each part of a built spec is in its YAML files; ``overlaid`` if some of the files belong to an overlay."""
+    """The place of each part of a built spec in its YAML files; ``overlaid`` if some of the files belong to an overlay."""
 
     def __init__(self, *, overlaid: bool) -> None:
         self.overlaid = overlaid
@@ -47,7 +47,7 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
     """The spec that the documents make up, and the position of each part.
 
     Args:
-        documents: those that suit their schemas.
+        documents: the documents that suit their schemas.
         incomplete: the kinds with documents that were rejected; a missing document of these kinds is not reported.
 
     Raises:

@@ -64,7 +64,7 @@ class IsaVersions(Entry, frozen=True, kw_only=True):
 
 
 class RegisterLayouts(Entry, frozen=True, kw_only=True):
-    """Where data lies in registers."""
+    """Layouts of data in registers."""
 
     register_layouts: tuple[RegisterLayout, ...]
 
@@ -84,20 +84,20 @@ class Scaling(Entry, frozen=True, kw_only=True):
 
 
 class Descriptors(Entry, frozen=True, kw_only=True):
-    """What the bits of descriptors mean."""
+    """Formats of descriptors: the meanings of their bits."""
 
     descriptors: Annotated[tuple[DescriptorFormat, ...], SOME]
     column_masks: tuple[ColumnMask, ...] = ()
 
 
 class Errata(Entry, frozen=True, kw_only=True):
-    """Where the manual contradicts itself, the assembler or the chip."""
+    """Contradictions of the manual: with itself, with an assembler or with a chip."""
 
     errata: tuple[Erratum, ...]
 
 
 class Protocols(Entry, frozen=True, kw_only=True):
-    """How asynchronous instructions are ordered."""
+    """The order of asynchronous instructions."""
 
     protocols: Annotated[tuple[Protocol, ...], SOME]
 

@@ -23,7 +23,7 @@ class Loaded(NamedTuple):
 
     Attributes:
         documents: the valid documents, in the order of file names.
-        problems: what is wrong with the others.
+        problems: the faults of the others.
         incomplete: the kinds of the invalid documents; every kind if a file cannot be read.
     """
 

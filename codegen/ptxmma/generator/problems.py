@@ -1,4 +1,4 @@
-"""What is wrong with a spec, and where."""
+"""The problems of a spec, and their places."""
 
 from __future__ import annotations
 

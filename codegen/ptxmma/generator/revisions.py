@@ -13,7 +13,7 @@ import msgspec
 from ptxmma.catalog.instructions import Catalog, catalog
 from ptxmma.model import Database
 
-#: Where a repository keeps its database.
+#: The place of the database in a repository.
 _DATABASE = "generated/database/ptxmma.json"
 
 

@@ -29,9 +29,9 @@ Schema = dict[str, Any]
 
 
 class ShortForm(NamedTuple):
-    """How YAML may write a value of some type.
+    """A short way in which YAML may write a value of some type.
 
-    ``schema`` makes the schema of both forms from that of the long form, whose parts may have short forms of their own;
+    ``schema`` makes the schema of both forms from the schema of the long form, whose parts may have short forms of their own;
     ``write_out`` makes the long form of either.  With a ``name`` the schema is written once and referred to.
     """
 
@@ -202,7 +202,7 @@ def written_out(value: Any, hint: Any) -> Any:
 
 @functools.cache
 def _writer(hint: Any) -> Callable[[Any], Any]:
-    """The function that writes out the values of a type: the type's own short form first, then those of its parts."""
+    """The function that writes out the values of a type: the type's own short form first, then the short forms of its parts."""
     parts = _parts(hint)
     if (short := short_form(hint)) is None:
         return parts

@@ -34,7 +34,7 @@ def uses(spec: Spec) -> Iterator[TensorPlaces]:
 
 
 def _copies(spec: Spec) -> Iterator[TensorPlaces]:
-    """What instructions of a fixed size write."""
+    """The places that instructions of a fixed size write."""
     for instruction in spec.instructions:
         for kind in dict.fromkeys(entry.kind for entry in instruction.operand_kinds.values() if entry.kind == "tensor-copy"):
             for variant in expand(instruction):

@@ -31,7 +31,7 @@ _LARGEST = 10
 class Document:
     """One YAML document: its data, its kind (``""`` without one), and the position of each part.
 
-    ``positions`` holds the place of each scalar's text (after the quote) and of each mapping and list; ``keys`` that of each key;
+    ``positions`` holds the place of each scalar's text (after the quote) and of each mapping and list; ``keys`` the place of each key;
     ``containers`` has the mappings and lists that are not empty; ``misread`` is true if a part could not be read.
     """
 
@@ -46,7 +46,7 @@ class Document:
 
 
 def nearest(document: Document, path: Path_) -> Position:
-    """Where ``path`` is, or the nearest part around it that is there: the text of a scalar, the key of anything larger."""
+    """The place of ``path``, or of the nearest part around it that is there: the text of a scalar, the key of anything larger."""
     while path not in document.positions:
         path = path[:-1]
     position = document.positions[path]
@@ -159,7 +159,7 @@ class _Reader:
         return result
 
     def _at(self, node: yaml.Node, quoted: bool = False) -> Position:
-        """Where the text of a node begins: after its quote."""
+        """The place at which the text of a node begins: after its quote."""
         return Position(self._file, node.start_mark.line + 1, node.start_mark.column + 1 + quoted, self._added)
 
     def _scalar(self, node: yaml.ScalarNode, position: Position) -> Any:

@@ -29,7 +29,7 @@ class ProductDepth(Entry, frozen=True, kw_only=True):
 
 
 class ProductSparsity(Entry, frozen=True, kw_only=True):
-    """A version of sparsity; where several are legal, the first is that of a descriptor whose field is 0."""
+    """A version of sparsity; where several are legal, a descriptor whose field is 0 has the first."""
 
     of: tuple[Condition, ...]
     version: Name  # "v1"

@@ -13,9 +13,9 @@ class AsmOperand(NamedTuple):
 
     Attributes:
         name: ``"x"`` of ``[x] "r"(value)``; ``""`` without one.
-        constraint: as it is written, ``"=f"``.
-        expression: what is bound to it, with blanks between its tokens.
-        type: of the register that its constraint asks for; anything where that cannot be seen.
+        constraint: the constraint as it is written, ``"=f"``.
+        expression: the expression that is bound to it, with blanks between its tokens.
+        type: the type of the register that its constraint asks for; anything where that cannot be seen.
         values: the constants that it may be, as the text writes them; none where that cannot be seen.
         passed: the number that its register has at first; None where that cannot be seen.
     """
@@ -28,7 +28,7 @@ class AsmOperand(NamedTuple):
     passed: int | None
 
     def names(self, number: int) -> list[str]:
-        """How the text as PTX names it, if it has this number."""
+        """Its names in PTX text, if it has this number."""
         return [f"%{number}", *([f"%_{self.name}_"] if self.name else [])]
 
     @property

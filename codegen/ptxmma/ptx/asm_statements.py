@@ -44,7 +44,7 @@ class AsmReader:
 
     Args:
         source: the file.
-        opcodes: how matrix instructions start.
+        opcodes: the first words of matrix instructions.
         constraints: the type of the register that a constraint asks for.
     """
 
@@ -63,7 +63,7 @@ class AsmReader:
         Args:
             conditions: the sections that are open there; they are followed.
             start: the place.
-            last: whether nothing follows; otherwise what may go on behind its last line is left to the next part.
+            last: whether nothing follows; otherwise the next part gets what may go on after its last line.
 
         Returns:
             The place from which the next part must be read.
@@ -73,7 +73,7 @@ class AsmReader:
         return (yield from self._between(text, conditions, start, end, last=last))
 
     def _between(self, text: Text, conditions: Conditions, start: int, end: int, *, last: bool) -> Generator[Function, None, int]:
-        """The statements between two places, and where the rest begins, which may go on behind the end if it is not the last one."""
+        """The statements between two places, and the start of the rest, which may go on after the end if this is not the last part."""
         for match in WORDS.finditer(text.chars, start, end):
             if match.end() == end and not last:
                 return match.start()

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.ptx.opcodes import BEFORE
 
-#: An opening brace, but not that of a list.
+#: An opening brace of a block, not of a list.
 _OPENS = re.compile(rb"\{(?!%[\w$%]+\s*[,}]|\s*[^\s{};:][^{};:]*\})")
-#: A closing brace behind the end of a statement; many blanks may be between them, but before most braces is one at most.
+#: A closing brace after the end of a statement; many blanks may be between them, but before most braces is one at most.
 _CLOSES = re.compile(rb"\}(?:(?<=[;{}:]\})|(?<=[;{}:]\s\})|(?<=\s\s\})())")
 _CLOSING = b"}"[0]
 _DECLARATION = re.compile(rb"\.reg\b(?:\s*\.\w+(?:\s+\d+)?)*([^;]*)")
@@ -32,13 +32,13 @@ class BlockScopes:
 
     Attributes:
         parents: the scope around each; -1 round the body.
-        stop: where the body ends; the end of the text where it does not.
+        stop: the end of the body; the end of the text where the body has none.
         renamed: whether names() renamed any register so far.
         lost: whether the scopes cannot be followed: one is not closed, or one declares too many registers.
 
     Args:
-        text: of the function.
-        start: where the body begins.
+        text: the function's text.
+        start: the start of the body.
     """
 
     def __init__(self, text: bytes, start: int) -> None:
@@ -123,7 +123,7 @@ class BlockScopes:
 
 @functools.lru_cache(maxsize=1 << 8)
 def _names(text: bytes) -> tuple[frozenset[bytes], bool]:
-    """The names that a directive declares, and whether they are too many; compilers repeat those of assembly in blocks of its own."""
+    """The names that a directive declares, and whether they are too many; compilers repeat assembly's declarations in blocks of its own."""
     names = set[bytes]()
     lost = False
     for name, count in _DECLARED.findall(text):

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from ptxmma.ptx.flow_events import Event, Stretch
 from ptxmma.ptx.outline import MISSING, Branch, Label, Mark, Ordered, Outline
 
-#: The events of a block, and the numbers of those that may follow.
+#: The events of a block, and the numbers of the blocks that may follow.
 Blocked = tuple[Sequence[Event | Stretch], Sequence[int]]
-#: What may be between statements.
+#: Bytes that may be between statements.
 _BLANK = b"{} \t\n\r\f\v"
-#: Branches of a function, those that a table lists counted each time: of more, it is not followed.
+#: Branches of a function, the entries of a table counted each time: a function with more is not followed.
 _MOST_BRANCHES = 200_000
 
 
@@ -48,7 +48,7 @@ def blocks(outline: Outline) -> list[Blocked]:
         unread = mark.stop
         if isinstance(mark, Ordered):
             made[-1].events.append(mark.event)
-            if mark.event.kind == "fence":  # behind which a loop often knows nothing new
+            if mark.event.kind == "fence":  # after it a loop often learns nothing new
                 made.append(_Block())
         elif isinstance(mark, Branch):
             made[-1].targets, made[-1].falls = folded.targets[mark.begin], mark.predicated
@@ -66,10 +66,10 @@ def blocks(outline: Outline) -> list[Blocked]:
 
 
 class _Folded:
-    """The marks of a function, without those of branches over statements.
+    """The marks of a function, without branches over statements and their labels.
 
     Attributes:
-        marks: those that are left.
+        marks: the marks that are left.
         targets: the places of the labels of each branch, by its own place.
         skipped: starts and ends, ascending, of statements that a branch may skip.
     """
@@ -114,7 +114,7 @@ class _Folded:
 
 
 def _lead(blocks: Sequence[Blocked]) -> None:
-    """Mark the stretches behind which an asynchronous instruction may come before a fence: what others write does not matter.
+    """Mark the stretches after which an asynchronous instruction may come before a fence: what others write does not matter.
 
     Nor does what these write, if none of them names a register of such an instruction.
     """

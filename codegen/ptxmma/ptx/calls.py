@@ -12,7 +12,7 @@ _CALL = re.compile(rb"call(?<![\w$%.]call)(?:\.uni)?\b([^;]*)")
 
 
 def calls_others(text: bytes) -> bool:
-    """Whether a function calls any but those of the system."""
+    """Whether a function calls any but the system's functions."""
     return any(may_do_anything(operands) for operands in _CALL.findall(text))
 
 

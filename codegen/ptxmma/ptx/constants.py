@@ -18,7 +18,7 @@ class Constants:
     """The constants that a source defines.
 
     Args:
-        text: of the source.
+        text: the source's text.
     """
 
     def __init__(self, text: str) -> None:

@@ -17,7 +17,7 @@ _LITERAL = rf'(?:u8|[uUL])?(?:{_RAW}|"(?P<inside>{PLAIN_LITERAL[1:-1]})")'
 _OTHER = r"'[^'\\\n]*(?:\\.[^'\\\n]*)*'|\.?\d(?:[eEpP][+-]|'?[\w.])*|(?P<word>[A-Za-z_]\w*)"
 _TOKEN = re.compile(f"(?P<blank>{_BLANK})|(?P<literal>{_LITERAL})|{_OTHER}|.", re.DOTALL)
 _DIRECTIVE = r"#[ \t]*(?P<directive>if(?:n?def)?|elif|else|endif)\b(?P<condition>[^\n]*)"
-# What a search for statements must know: comments, literals, keywords, conditions.  Each begins with a plain character, for speed.
+# All that matters to a search for statements: comments, literals, keywords, conditions.  Each begins with a plain character, for speed.
 _PREFIX = r"(?:(?<!\w.)|(?<=\bu8.)|(?<=\b[uUL].))"  # before the character that was read
 _STRING = rf"R{_PREFIX}{_RAW[1:]}|{PLAIN_LITERAL}"
 _CHARACTER = rf"'{_PREFIX}[^'\\\n]*(?:\\.[^'\\\n]*)*'"
@@ -47,7 +47,7 @@ class Tokens:
             self.now, self.broken = None, True
 
     def usual(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """What follows as often as it matches a pattern; then go on behind it."""
+        """The matches of a pattern from here on, one directly after another; then go on after them."""
         start = place = self.now.start() if self.now else self._end
         while match := pattern.match(self._chars, place, self._end):
             yield match
@@ -73,7 +73,7 @@ class Tokens:
 
 
 def behind_last_line(chars: str, start: int) -> int:
-    """The place behind the last line that does not go on in the next one; ``start`` if there is none behind that."""
+    """The place after the last line that does not go on in the next one; ``start`` if there is no such line."""
     end = chars.rfind("\n", start)
     while end >= 0 and chars.endswith(("\\", "\\\r"), 0, end):
         end = chars.rfind("\n", start, end)

@@ -25,12 +25,12 @@ _COPIES = re.compile(rb"mov\.(?<![\w$%]mov\.)[a-z]\d+\s+" + _COPY.pattern).finda
 
 
 class Asynchronous(NamedTuple):
-    """The opcodes of asynchronous instructions and of those that order them.
+    """The opcodes of asynchronous instructions and of the instructions that order them.
 
     Attributes:
         issues: the start of each asynchronous instruction's opcode, with the roles of its operands that may be lists of registers:
             ``"accumulator"`` or ``"fragment"``, by the number of the operand.
-        fence, commit, wait: how the other instructions start.
+        fence, commit, wait: the start of the other instructions' opcodes.
     """
 
     issues: Mapping[bytes, Mapping[int, str]]
@@ -43,7 +43,7 @@ class Event(NamedTuple):
     """A statement that matters."""
 
     kind: str  # "issue", "fence", "commit", "wait", "call", "copy" or "access"
-    offset: int  # of the opcode; of an access, of its first register that is followed
+    offset: int  # the place of the opcode; of an access, the place of its first register that is followed
     predicated: bool
     opcode: bytes
     written: Sequence[bytes] = ()  # issue: its accumulators; copy: its targets
@@ -54,7 +54,7 @@ class Event(NamedTuple):
 class Issue(NamedTuple):
     """An asynchronous instruction as it is written."""
 
-    offset: int  # of its opcode
+    offset: int  # the place of its opcode
     opcode: bytes
     operands: Sequence[bytes]
 
@@ -63,13 +63,13 @@ class Stretch:
     """Statements, without a branch between them, that do not order anything.
 
     Attributes:
-        kind: ``"stretch"``, where an event has what it is.
+        kind: ``"stretch"``, in place of the kind of an event.
         leads: whether an asynchronous instruction may come before the next fence.
 
     Args:
-        text: of the function.
+        text: the function's text.
         start, stop: its place.
-        scopes: of the function.
+        scopes: the function's scopes.
         skipped: starts and ends, ascending, of statements of the function that a branch may skip.
     """
 
@@ -123,7 +123,7 @@ class Stretch:
 
 
 def joined(text: bytes, names: set[bytes]) -> set[bytes]:
-    """Names of registers, and those of all that copies in a text join to them."""
+    """Names of registers, with the names of all registers that copies in a text join to them."""
     reached = list(names)
     joins: dict[bytes, list[bytes]] = {}
     for target, source in _COPIES(text) if names else ():

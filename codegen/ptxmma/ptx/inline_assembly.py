@@ -36,8 +36,8 @@ def functions(chunks: Iterable[bytes], language: str, opcodes: Opcodes, spec: Sp
     Args:
         chunks: the source; bytes that are not UTF-8 are replaced.
         language: ``"c++"``, ``"python"`` or ``"llvm"``.
-        opcodes: how matrix instructions start.
-        spec: what says which register a constraint of ``asm`` asks for.
+        opcodes: the first words of matrix instructions.
+        spec: the spec with the register of each constraint of ``asm``.
 
     Raises:
         ptxmma.ptx.python_strings.NotPythonError: a source of Python cannot be read to its end.

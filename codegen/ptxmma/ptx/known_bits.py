@@ -1,4 +1,4 @@
-"""Which bits of a register are known: those that are the same wherever the function writes it.
+"""Known bits of registers: the bits that are the same wherever the function writes the register.
 
 Neither branches nor the order of instructions count, so that what is known holds at every place.  Copies, shifts, sums and bitwise
 operations are followed; the result of every other instruction is unknown.
@@ -77,7 +77,7 @@ class Bits(NamedTuple):
         return Bits(self.value << places, self.unknown << places)
 
     def either(self, other: Bits) -> Bits:
-        """What is known of a number that is one of the two."""
+        """The known bits of a number that is one of the two."""
         unknown = self.unknown | other.unknown | (self.value ^ other.value)
         return Bits(self.value & ~unknown, unknown)
 
@@ -91,7 +91,7 @@ class KnownBits:
     Registers of one name in several scopes count as one.
 
     Args:
-        text: of the function.
+        text: the function's text.
         passed: the numbers that registers have at first, by their names.
         guess: whether to take only the instructions that are followed for writes, which is faster: no bit that is known is unknown then.
     """
@@ -134,7 +134,7 @@ class KnownBits:
         return known
 
     def _written(self, name: bytes, opcode: bytes, target: bytes, rest: bytes) -> Bits:
-        """What an instruction writes into one of the registers of its first operand."""
+        """The bits that an instruction writes into one of the registers of its first operand."""
         what, width, converted = _operation(opcode)
         if not what:
             return _UNKNOWN
@@ -159,10 +159,10 @@ class KnownBits:
 
 
 class RegisterBits:
-    """What is known of the registers of a function, found out when it is asked.
+    """Known bits of the registers of a function, found out when they are asked for.
 
     Args:
-        text: of the function.
+        text: the function's text.
         passed: the numbers that registers have at first, by their names.
     """
 
@@ -178,9 +178,9 @@ class RegisterBits:
         return KnownBits(self._text, self._passed, guess=True)
 
     def doubts(self, about: Callable[[KnownBits], Iterator[_Doubt]]) -> Iterator[_Doubt]:
-        """What is doubtful about the registers.
+        """The doubts about the registers.
 
-        Most functions have nothing doubtful, even if what writes registers otherwise is left out.
+        Most functions have nothing doubtful, even if only the followed instructions count as writes.
         """
         if any(True for _ in about(self._guessed)):
             yield from about(self._known)
@@ -188,7 +188,7 @@ class RegisterBits:
 
 @functools.lru_cache(maxsize=1 << 8)
 def _operation(opcode: bytes) -> tuple[bytes, int, int]:
-    """What an instruction does, on how many bits, and into how many it converts them; empty where its result is unknown."""
+    """The operation of an instruction, its bits, and the bits into which it converts them; empty where its result is unknown."""
     match = _OPCODE.fullmatch(opcode)
     return (match[1], int(match[3]), int(match[2] or 0)) if match else (b"", 0, 0)
 
@@ -204,9 +204,9 @@ def _inserted(field: Bits, number: Bits, first: Bits, length: Bits) -> Bits:
     return field.within(count).shifted(place) | (number & Bits(~((1 << count) - 1 << place)).within(64))
 
 
-#: How many operands instructions have beside the result, where that are not two.
+#: The number of operands beside the result, for instructions that have another number than two.
 _OPERANDS = {b"bfi": 4, b"selp": 3}
-#: What instructions make of their operands.
+#: The results of instructions, as functions of their operands.
 _MADE: dict[bytes, Callable[..., Bits]] = {
     b"or": Bits.__or__,
     b"and": Bits.__and__,

@@ -73,7 +73,7 @@ def refuse_binary(head: bytes) -> None:
 
 
 def as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks of a file; those of UTF-16 with a byte order mark in UTF-8."""
+    """The chunks of a file; chunks of UTF-16 with a byte order mark become UTF-8."""
     rest = iter(chunks)
     first = next(rest, b"")
     if first.startswith(_MARKS):

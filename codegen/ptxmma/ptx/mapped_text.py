@@ -17,7 +17,7 @@ class Source:
     """A source with its lines.
 
     Args:
-        text: of the source, or of a part of it that begins with a line.
+        text: the source's text, or a part of it that begins with a line.
         line: the number of that line.
     """
 
@@ -27,7 +27,7 @@ class Source:
 
     @functools.cached_property
     def _lines(self) -> array[int]:
-        """Where each line begins; most sources need not know."""
+        """The start of each line, computed when it is needed: most sources need none."""
         return array("q", itertools.chain([0], (match.end() for match in re.finditer("\n", self.text))))
 
     def position(self, place: int) -> tuple[int, int]:
@@ -89,10 +89,10 @@ class TextBuilder:
 
 
 class Escapes(NamedTuple):
-    """How a language writes characters in its literals."""
+    """A language's notation for characters in its literals."""
 
     pattern: re.Pattern[str]
-    unknown: str  # what replaces a backslash that begins no escape
+    unknown: str  # the replacement of a backslash that begins no escape
 
 
 C_ESCAPES = Escapes(re.compile(r"\\(\r?\n|[0-7]{1,3}|x[0-9a-fA-F]+|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL), "")

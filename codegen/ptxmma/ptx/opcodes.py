@@ -1,4 +1,4 @@
-"""How matrix instructions begin, and where in a text they do."""
+"""The first words of matrix instructions, and their places in a text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ptxmma.model import Spec
 
 #: Characters of words.
 WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%.")
-#: Bytes before an instruction that are looked at for its predicate, and behind its first word for what makes it one.
+#: Bytes before an instruction that may hold its predicate, and bytes after its first word that may make it one.
 BEFORE = 200
 #: Letters at the end of a word that are searched for: of ``ldmatrix`` and ``stmatrix`` they are the same.
 _ENDING = 6
@@ -23,10 +23,10 @@ _WORD = re.compile(rb"\w+\Z")
 
 
 class Opcodes:
-    """How the instructions of a spec begin.
+    """The first words of a spec's instructions.
 
-    A word that is the name of a family (``wgmma``), or begins those of several (``tcgen05``), owns every instruction that begins with it,
-    also one that does not exist.  Of the others (``fence.proxy``), what begins with an opcode of the spec is meant.
+    A word that is the name of a family (``wgmma``), or begins several of them (``tcgen05``), owns every instruction that begins with it,
+    also one that does not exist.  Any other word (``fence.proxy``) owns the opcodes of the spec only.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -58,14 +58,14 @@ class _Search:
     """Searches for the words that have a substring; that is faster than to search for each of them."""
 
     def __init__(self, core: bytes, stems: Mapping[bytes, Sequence[_Stem]]) -> None:
-        #: How far before the substring each word begins, and the stems that begin with it.
+        #: The length of each word before the substring, and the stems that begin with the word.
         self._words = [(word.rfind(core), alike) for word, alike in stems.items()]
         cuts = ((word, back + len(core)) for word, (back, _) in zip(stems, self._words, strict=True))
         ends = [rb"(?<=(?<![\w$%.])" + word[:cut] + b")" + word[cut:] for word, cut in cuts]
         self._pattern = re.compile(core + b"(?:" + b"|".join(end + b"()" for end in (*ends, _MANGLED)) + b")")
 
     def places(self, text: bytes) -> Iterator[int]:
-        """Where a word begins an instruction."""
+        """The places where a word begins an instruction."""
         for match in self._pattern.finditer(text):
             number = match.lastindex - 1  # type: ignore[operator]  # one of the words matched
             if number == len(self._words):
@@ -81,7 +81,7 @@ class _Search:
 
 
 class _Stem:
-    """How some instructions begin.
+    """The first words of some instructions.
 
     Attributes:
         first: its first word.
@@ -94,7 +94,7 @@ class _Stem:
         self._rest = re.compile(rb"".join(rb"\s*\." + re.escape(word) for word in rest)) if rest else None
 
     def end(self, text: bytes, start: int) -> int:
-        """Where a stem that starts at a place ends; 0 where other words follow the first.  Assemblers take blanks before most dots."""
+        """The end of a stem that starts at a place; 0 where other words follow the first.  Assemblers take blanks before most dots."""
         if self._rest is None:
             return start + len(self.first)
         match = self._rest.match(text, start + len(self.first))

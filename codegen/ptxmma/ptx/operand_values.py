@@ -18,7 +18,7 @@ from ptxmma.ptx.scopes import Scopes
 from ptxmma.ptx.statements import Token
 
 FLOAT, DOUBLE = "constant f32", "constant f64"
-ZERO = "constant f64 0.0"  # all of its bits are 0, as those of the f32
+ZERO = "constant f64 0.0"  # all of its bits are 0, as all bits of the f32 are
 FLOATING = frozenset({FLOAT, DOUBLE, ZERO})
 UNDECLARED = "undeclared"  # a name without a declaration
 SINK = "_"
@@ -127,7 +127,7 @@ def _single(text: bytes, registers: Scopes) -> Value:
 
 
 def _address(text: bytes, registers: Scopes) -> Address:
-    """The value of an address: assemblers take a register or a variable, and behind a plus sign an offset that is a constant."""
+    """The value of an address: assemblers take a register or a variable, and after a plus sign a constant offset."""
     base, offset = _parts(text)
     kind = registers.known[base]
     if kind == ANYTHING:

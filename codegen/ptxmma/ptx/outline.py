@@ -1,4 +1,4 @@
-"""What splits a function, or orders its asynchronous instructions: labels, branches, and these instructions.
+"""Outline of a function: labels, branches, asynchronous instructions and the instructions that order these.
 
 Most statements are neither branches nor have to do with asynchronous instructions.  They are not read here.
 """
@@ -18,7 +18,7 @@ from ptxmma.ptx.flow_events import NAME, OPERAND, Asynchronous, Event, Issue, jo
 _Entry = TypeVar("_Entry")
 _ENDS = (b"ret", b"exit", b"trap")
 _CONTROL = (b"bra", b"brx", b"call", *_ENDS)
-#: What may come between the end of a statement and an opcode, or a colon: scopes, line information, a predicate, or the name of a label.
+#: Text between the end of a statement and an opcode or a colon: scopes, line information, a predicate, or the name of a label.
 _BEFORE = re.compile(rb"[\s{}]*(?:\.(?:loc|file)\b[^\n]*\n[\s{}]*)*(?:(@!?\s*" + NAME + rb"\s+)|(" + NAME + rb")\s*)?")
 _COLON = b":"
 _MARKS = (re.compile(rb":(?<!::)(?!:)"), re.compile(rb"\.branchtargets\b"))
@@ -32,7 +32,7 @@ class Label(NamedTuple):
     """A label."""
 
     begin: int
-    stop: int  # behind its colon
+    stop: int  # the place after its colon
 
 
 class Branch(NamedTuple):
@@ -40,8 +40,8 @@ class Branch(NamedTuple):
 
     begin: int
     stop: int
-    labels: Sequence[bytes]  # where it may go on
-    scope: int  # from which they are looked up
+    labels: Sequence[bytes]  # the labels where it may go on
+    scope: int  # the scope from which the labels are looked up
     predicated: bool
 
 
@@ -62,13 +62,13 @@ class Outline:
     Registers that an inner scope declares get names of their own; labels are looked up from the inside outwards.
 
     Attributes:
-        text: of the function.
-        start: where its body begins.
+        text: the function's text.
+        start: the start of its body.
         scopes: its scopes.
         marks: all of these, in order.
         issues: its asynchronous instructions.
-        labels: each with its place.
-        branches: the label of each, with the place behind it.
+        labels: the labels, each with its place.
+        branches: the label of each branch, with the place after the branch.
     """
 
     def __init__(self, text: bytes, opcodes: Asynchronous) -> None:
@@ -102,13 +102,13 @@ class Outline:
         return [MISSING if place is None else place for place in places]
 
     def _places(self) -> list[tuple[int, int]]:
-        """Where there may be labels and instructions that matter: start and end of a colon or an opcode."""
+        """The places that may be labels or instructions that matter: start and end of a colon or an opcode."""
         words = (*_CONTROL, *self._opcodes.issues, self._opcodes.fence, self._opcodes.commit, self._opcodes.wait)
         searches = (each.finditer(self.text, self.start, self.scopes.stop) for each in (*_MARKS, *_searches(words)))
         return sorted(match.span() for match in itertools.chain.from_iterable(searches))
 
     def _statement(self, before: re.Match[bytes], start: int, end: int) -> None:
-        """Read a label, a list of labels, or an instruction behind what precedes it."""
+        """Read a label, a list of labels, or an instruction, after the text that precedes it."""
         word = self.text[start:end]
         predicate, label = before.groups()
         if word == _COLON:
@@ -150,12 +150,12 @@ class Outline:
             self.marks.append(Ordered(begin, end + 1, Event(kind, start, predicated, opcode, pending=pending)))
 
     def _end(self, place: int) -> int:
-        """Where a statement ends."""
+        """The end of a statement."""
         end = self.text.find(b";", place)
         return end if end >= 0 else len(self.text)
 
     def _kind(self, opcode: bytes) -> str:
-        """What an instruction is: "branch", or the kind of an event."""
+        """The kind of an instruction: "branch", or the kind of an event."""
         name = opcode.partition(b".")[0]
         for issued, roles in self._opcodes.issues.items():
             if starts(opcode, issued):

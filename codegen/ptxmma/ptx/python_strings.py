@@ -29,7 +29,7 @@ class PythonString(NamedTuple):
     """A string of a Python source.
 
     Attributes:
-        literals: from where to where each of its literals goes; adjacent ones form one string.
+        literals: the start and the end of each of its literals; adjacent ones form one string.
         constraints: the list of constraints that follows in the same call, ``"=f,r"``; ``""`` without one.
         known: whether the string is used unchanged: not formatted, and not completed by an operator or a method.
     """

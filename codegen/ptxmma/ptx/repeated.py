@@ -16,7 +16,7 @@ _Verdict = TypeVar("_Verdict")
 
 #: Numbers of equal length look the same.
 _ZEROS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
-#: The number of a register, behind its stem, or a constant.
+#: The number of a register, after its stem, or a constant.
 _NUMBER = re.compile(rb"(?<![\w$%.])(%[A-Za-z]+)([0-9]+)(?![\w$%.])|[0-9]+")
 #: Bytes of the longest statement that is remembered.
 _LONGEST = 1 << 12
@@ -36,11 +36,11 @@ class _Alike(NamedTuple, Generic[_Verdict]):
 
     numbers: list[_Numbers]
     constants: Callable[[bytes], tuple[bytes, ...]] | None  # None where there are none
-    verdicts: dict[tuple[bytes, ...], _Verdict]  # by the constants
+    verdicts: dict[tuple[bytes, ...], _Verdict]  # the verdicts by the constants
 
 
 class Repeated(Generic[_Verdict]):
-    """What is known of statements of a function that are written alike, with registers of the same types.
+    """The verdict on statements of a function that are written alike, with registers of the same types.
 
     Args:
         function: the function; its registers must be at the place that is asked for.
@@ -97,5 +97,5 @@ class Repeated(Generic[_Verdict]):
 
 
 def _parts_at(places: list[slice]) -> Callable[[bytes], tuple[bytes, ...]]:
-    """What takes the parts of a text at some places; of a single one, itemgetter() alone would give no tuple."""
+    """A getter of the parts of a text at some places; of a single one, itemgetter() alone would give no tuple."""
     return operator.itemgetter(*places, places[0])

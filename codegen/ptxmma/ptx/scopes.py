@@ -16,7 +16,7 @@ from ptxmma.ptx.variables import Variable
 _Declared = TypeVar("_Declared")
 
 _REG = re.compile(rb"\.reg\b\s*((?:\.align\s+\d+\s*)?(?:\.\w+\s*)+)([^;(){}.]*)")
-#: A declaration, unless the block that has it ends soon, as most blocks of assembly do: nothing of it is visible behind it.
+#: A declaration, unless the block that has it ends soon, as most blocks of assembly do: nothing of it is visible after it.
 _VISIBLE = re.compile(rb"\.reg\b(?!(?:[^{}]{0,200}\{[^{};]*\}){0,4}[^{}]{0,200}\})")
 _NAME = re.compile(rb"([\w$%]+)\s*(?:<\s*(\w+)\s*>)?")
 _SELECTED = re.compile(rb"([\w$%]+)\.([xyzwrgba])\Z")
@@ -32,7 +32,7 @@ _MOST_DIGITS = 9
 
 
 class _Names(Generic[_Declared]):
-    """What is declared of names, and of the prefixes of ``%r<100>``."""
+    """The declarations of names, and of the prefixes of ``%r<100>``."""
 
     def __init__(self) -> None:
         self.names: dict[bytes, _Declared] = {}
@@ -153,12 +153,12 @@ def _of_vector(name: bytes, kind_of: Callable[[bytes], str]) -> str:
 
 
 class Opened(NamedTuple):
-    """What is declared at a place of a function.
+    """The declarations at a place of a function.
 
     Attributes:
-        depth: of the blocks that are open.
-        scopes: those of them that declare registers, the innermost last.
-        variables: of the function.
+        depth: the number of blocks that are open.
+        scopes: the open blocks that declare registers, the innermost last.
+        variables: the function's variables.
     """
 
     depth: int
@@ -173,11 +173,11 @@ class Scopes:
     ``""`` for a name that is not declared there.
 
     Args:
-        text: of the function.
-        outer: what is declared at this depth of blocks is visible up to the end.
+        text: the function's text.
+        outer: a depth of blocks: declarations there are visible up to the end.
         given: registers that are declared before it.
         module: its variables.
-        before: what the text goes on with, where it is not the first part of a function.
+        before: the declarations with which the text goes on, where it is not the first part of a function.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class Scopes:
         return (kind,) * len(numbers) if max(map(int, numbers)) < count else ()
 
     def opened(self) -> Opened:
-        """What is declared and open at the end of the text."""
+        """The declarations that are open at the end of the text."""
         self.at(len(self._text))._walk(len(self._text))
         return Opened(self._depth, self._scopes, self._local)
 
@@ -249,7 +249,7 @@ class Scopes:
         return special_registers.special(name) or self._listed(name)
 
     def _listed(self, name: bytes) -> str:
-        """The type that a list gives a variable, or an element of one that is a vector: that of a register."""
+        """The type of a variable in a list, or of an element of a vector variable: the type of a register."""
         if variable := self.variable(name):
             return variable.kind
         return _of_vector(name, self._listed)
@@ -297,7 +297,7 @@ def _of_names(given: Mapping[bytes, str]) -> _Scope:
 
 @functools.lru_cache(maxsize=1 << 8)
 def _declared(kinds: bytes, names: bytes) -> _Scope:
-    """What a declaration says; compilers repeat those of assembly in blocks of its own."""
+    """The registers of a declaration; compilers repeat the declarations of assembly in blocks of its own."""
     kind = b".".join(part for part in kinds.replace(b".", b" ").split() if part != b"align" and not part.isdigit())
     fresh = _Scope(0)
     for name, count in _NAME.findall(names):

@@ -20,12 +20,12 @@ _HOLE = re.compile(rb"\.[%$]|[%$]\w+(?:\.|\s*[\[{])")
 
 
 class Snippet(Function):
-    """A string of PTX: what it does not declare is unknown.
+    """A string of PTX; names that it does not declare are unknown.
 
     Args:
         source: the file that contains the string.
         text: the string.
-        opcodes: how matrix instructions start.
+        opcodes: the first words of matrix instructions.
         types: the type of each operand that is known, by its name in the string.
         wanted: whether a statement is an instruction at all, and not a word in a sentence.
         numbered: whether every operand is known; compilers refuse other numbers.
@@ -68,7 +68,7 @@ class Snippet(Function):
         return super().places()
 
     def places(self) -> list[int]:
-        """Where a matrix instruction may begin, in order."""
+        """The places where a matrix instruction may begin, in order."""
         return self._begins
 
     def statements(self) -> Iterator[Statement]:

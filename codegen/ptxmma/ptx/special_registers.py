@@ -21,5 +21,5 @@ _SPECIAL = {
 
 
 def special(name: bytes) -> str:
-    """What a list or an address takes a special register for, ``"b32"``; ``""`` for another name."""
+    """The type as which a list or an address takes a special register, ``"b32"``; ``""`` for another name."""
     return next((kind for kind, pattern in _SPECIAL.items() if pattern.fullmatch(name)), "")

@@ -17,7 +17,7 @@ from ptxmma.ptx.conditional_sections import Guard
 from ptxmma.ptx.opcodes import BEFORE, WORD, Opcodes
 from ptxmma.ptx.scopes import Opened, Scopes, Variables
 
-#: Where something new begins: a function, or another module in the same file.
+#: The start of something new: a function, or another module in the same file.
 _BEGIN = re.compile(rb"\.(?:entry|func|version)\b")
 _NAME = re.compile(rb"\.(?:entry|func)\b\s*(?:\([^()]*\)\s*)?([\w$%]+)")
 _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
@@ -45,7 +45,7 @@ class Token(NamedTuple):
     """A piece of text and its place.
 
     Attributes:
-        text: as it is written, without the blanks around it.
+        text: the text as it is written, without the blanks around it.
         offset: byte offset in :attr:`Function.text`.
     """
 
@@ -57,10 +57,10 @@ class Statement(NamedTuple):
     """One matrix instruction.
 
     Attributes:
-        opcode: with its modifiers, ``mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32``; blanks before a dot are kept.
+        opcode: the opcode with its modifiers, ``mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32``; blanks before a dot are kept.
         start: byte offset of the opcode in :attr:`Function.text`.
         operands: the texts between the commas outside braces, without blanks around them; a list keeps its braces.
-        predicate: what precedes it, ``@!%p1``, or several of these; None without one.
+        predicate: the predicate before it, ``@!%p1``, or several of these; None without one.
         broken: byte offset where the operands stop being a list that can be read; None in a sound one.
         end: byte offset of its semicolon; of an unterminated one, where reading stopped.
     """
@@ -80,7 +80,7 @@ class Module:
         version: its ``.version``, ``"8.0"``; ``""`` before one is seen.
         target: the architecture in its ``.target``, ``"sm_90a"``; ``""`` before one is seen.
         debug: whether its ``.target`` says that it is compiled for debugging.
-        variables: those that it declares outside functions.
+        variables: the variables that it declares outside functions.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class Function:
         name: ``"kernel"``; ``""`` for the text outside functions.
         text: bytes from the ``.entry`` or ``.func`` on, up to what follows its closing brace; comments and strings are blanks,
             newlines are kept.
-        line: of the text's first byte, from 1.
+        line: the line of the text's first byte, from 1.
         whole: whether the text is all of the function; one that is very long comes in parts.
     """
 
@@ -148,7 +148,7 @@ class Function:
                     yield statement
 
     def places(self) -> list[int]:
-        """Where a matrix instruction may begin, in order: not where another one is still going on."""
+        """The places where a matrix instruction may begin, in order, outside other instructions."""
         return self._opcodes.places(self.text)
 
     def statement(self, start: int) -> Statement | None:
@@ -172,7 +172,7 @@ class Function:
             return Statement(opcode[0], start, (), predicate, _broken(text, opcode.end(), end), end)
         body = text[opcode.end() : end]
         operands = _OPERAND.findall(body)
-        # What lies between the operands must be single commas.
+        # Single commas must lie between the operands.
         sound = body.translate(None, _BLANKS) == b",".join(operands).translate(None, _BLANKS)
         broken = None if sound else _broken(text, opcode.end(), end)
         return Statement(opcode[0], start, tuple(map(bytes.strip, operands)), predicate, broken, end)
@@ -221,14 +221,14 @@ class Function:
 
 
 def _broken(text: bytes, start: int, end: int) -> int:
-    """Where between two offsets the operands stop being a list."""
+    """The place between two offsets where the operands stop being a list."""
     while match := _LISTED.match(text, start, end):
         start = match.end()
     return start + len(text[start:end]) - len(text[start:end].lstrip())
 
 
 def _behind(text: bytes) -> bytes:
-    """What follows the body of a function, or its declaration: directives of the module up to the next function.
+    """The directives of the module after the body of a function, or after its declaration, up to the next function.
 
     The last brace belongs to the body, unless it belongs to the value of a variable, which has no semicolon.
     """

@@ -12,7 +12,7 @@ _NOT_BRACES = bytes(sorted(set(range(256)) - set(b"{}")))
 _CONTINUATION = bytes(range(0x80, 0xC0))
 #: Blanks for everything but newlines.
 _BLANKS = bytes(byte if byte == 0x0A else 0x20 for byte in range(256))
-#: How comments and strings begin, and what ends them.
+#: The marks that begin comments and strings, with the marks that end them.
 _ENDS = {b"//": b"\n", b"/*": b"*/", b'"': b'"'}
 #: A piece ends at a blank or a semicolon if there is one among so many of its last bytes: no word is cut in two.
 _WORD = 256
@@ -26,9 +26,9 @@ class Piece(NamedTuple):
     """Some bytes of a module.
 
     Attributes:
-        raw: as they were read.
+        raw: the bytes as they were read.
         clean: the same without comments and strings, which are blanks; ``raw`` itself where it has none.
-        line, column: of the first byte, from 1; columns in characters.
+        line, column: the place of the first byte, from 1; columns in characters.
     """
 
     raw: bytes
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 
 
 def after(raw: bytes, line: int, column: int) -> tuple[int, int]:
-    """Line and column behind a text that begins at a line and column."""
+    """Line and column after a text that begins at a line and column."""
     newline = raw.rfind(b"\n")
     if newline < 0:
         return line, column + characters(raw)
@@ -123,7 +123,7 @@ class Cleaner:
         return b"".join(done)
 
     def rest(self) -> bytes:
-        """What was kept of the last chunk."""
+        """The bytes kept of the last chunk."""
         kept, self._kept = self._kept, b""
         return kept.translate(_BLANKS) if self._end else kept
 
@@ -160,7 +160,7 @@ def excerpt(line: str, index: int) -> tuple[str, int]:
 
 
 def braces(clean: bytes) -> tuple[int, int]:
-    """How many blocks a text closes that were open before it, and how many it leaves open; whole blocks in it do not count."""
+    """The number of blocks that a text closes and did not open, and the number that it leaves open; whole blocks in it do not count."""
     left = clean.translate(None, _NOT_BRACES)
     for _ in range(4):  # lists and a few levels of blocks
         if b"{}" in left:

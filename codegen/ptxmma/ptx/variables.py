@@ -34,7 +34,7 @@ class Variable(NamedTuple):
     alignment: int
 
     def merged(self, other: Variable) -> Variable:
-        """What is known where either declaration may be the one that counts."""
+        """The facts that hold whichever of the two declarations counts."""
         space = self.space if self.space == other.space else ""
         return Variable(space, other.kind, math.gcd(self.alignment, other.alignment))
 
@@ -67,7 +67,7 @@ def _kind(kinds: bytes) -> tuple[str, int]:
 
 
 def _after_value(text: bytes, place: int) -> int:
-    """Where a declaration goes on behind the value of a variable, if it has one."""
+    """The place where a declaration goes on after the value of a variable, if it has one."""
     if text[place : place + 1] != b"=":
         return place
     place = _VALUE.match(text, place).end()  # type: ignore[union-attr]  # it matches everywhere

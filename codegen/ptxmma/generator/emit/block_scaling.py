@@ -18,7 +18,7 @@ class _Number(NamedTuple):
     name: str
     entry: ElementType
     largest: int  # bits of the largest finite number
-    value: str  # that number in C
+    value: str  # the largest finite number in C
     emax: int
     every: int  # bits of exponent and mantissa
     sign: int  # the sign's bit; 0: none

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ptxmma.model import Condition
 
-#: How C writes a value of a fact.
+#: The function that writes a value of a fact in C.
 Write = Callable[[str], str]
-#: The C expression of a fact, and how C writes its values.
+#: The C expression of a fact, and the function that writes its values.
 Fact = tuple[str, Write]
 
 
@@ -16,8 +16,8 @@ def any_of(conditions: Sequence[Condition], facts: Mapping[str, Fact]) -> str:
     """Whether any of the conditions holds; ``1`` for an empty list.
 
     Args:
-        conditions: of the spec.
-        facts: for each fact its C expression, and how C writes its values.
+        conditions: conditions of the spec.
+        facts: the C expression of each fact, and the function that writes its values.
     """
     return _joined((all_of(condition, facts) for condition in conditions), " || ") or "1"
 

@@ -1,4 +1,4 @@
-"""How names and text of the spec become C: identifiers, macro names, string literals and comments that cannot be broken out of."""
+"""Names and text of the spec in C: identifiers, macro names, string literals and comments that cannot be broken out of."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def string(text: str) -> str:
 
 
 def comment(text: str) -> str:
-    """Text inside ``/* … */``: it cannot end the comment, begin another, form a trigraph or hide behind invisible characters."""
+    """Text inside ``/* … */``: it cannot end the comment, begin another, form a trigraph or hide by invisible characters."""
     visible = text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
     return visible.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 

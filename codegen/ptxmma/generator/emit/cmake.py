@@ -1,6 +1,6 @@
-"""How build systems find the headers: a CMake package and a pkg-config file, both relative to where they lie.
+"""A CMake package and a pkg-config file, with which build systems find the headers; both are relative to their own place.
 
-What is below ``generated/share`` goes to the prefix of a Python environment, where CMake searches by itself.
+The files below ``generated/share`` go to the prefix of a Python environment, where CMake searches by itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The functions of layouts as data: each language prints them in its own syntax.
 
-Which thread holds what, forward and inverse, and of a sparse matrix the columns of the full one.  Expressions are those of
+The thread that holds each place, forward and inverse, and the columns of the full matrix of a sparse one.  The expressions come from
 :mod:`ptxmma.catalog.expressions`: they work on C's unsigned integers, on Python's and on JavaScript's.
 """
 
@@ -16,9 +16,9 @@ from ptxmma.model.bitmap import BitMap
 
 
 class Sparsity(NamedTuple):
-    """How a sparse operand of a layout is packed."""
+    """The packing of a sparse operand of a layout."""
 
-    name: str  # of the pattern: "2:4"
+    name: str  # the name of the pattern: "2:4"
     chunk: int
     kept: int
     per_register: int
@@ -30,12 +30,12 @@ class IndexFunction(NamedTuple):
     Attributes:
         name: ``"mma_m16n8k16_a_b16_inverse"``.
         parameters: their names, in order.
-        optional: those of them that are 0 where they are left out.
+        optional: the parameters that are 0 where they are left out.
         title: the first sentence of its documentation.
         notes: further lines: what the layout is of, and the ranges of arguments and results.
         source: section of the manual.
         steps: variables with their expressions, in order.
-        results: what it returns, by name: expressions over parameters and variables.
+        results: the results by name: expressions over parameters and variables.
     """
 
     name: str
@@ -48,7 +48,7 @@ class IndexFunction(NamedTuple):
     results: dict[str, str]
 
 
-#: What a thread holds, by the kind of layout, and where it lies.
+#: The data of a thread, by the kind of layout, and its place.
 _HOLDINGS = {
     "fragment": "element ``i`` of thread ``lane``",
     "metadata": "the field of a chunk",

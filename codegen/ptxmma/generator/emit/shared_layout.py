@@ -70,7 +70,7 @@ _NUMBERS = {
 
 
 def tiles(spec: Spec) -> dict[str, Any]:
-    """What the template of tiles as C++ types reads, where the spec has matrices in shared memory."""
+    """The values for the template of tiles as C++ types, where the spec has matrices in shared memory."""
     assert spec.shared_memory is not None
     first = matrix_format(spec)
     memory = read_by(spec, spec.shared_memory, first.family)

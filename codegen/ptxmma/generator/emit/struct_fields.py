@@ -20,8 +20,8 @@ class Field(NamedTuple):
         name: the attribute.
         type: its type without the annotations.
         title: a heading for it; the name in words where the annotation has none.
-        description: what it means; empty where the annotation does not say.
-        extra: what else the annotation says: ``{"references": "targets"}``.
+        description: the field's meaning; empty where the annotation does not say it.
+        extra: the other data of the annotation: ``{"references": "targets"}``.
         default: the value that it may be left out for; ``msgspec.NODEFAULT`` where it may not.
     """
 

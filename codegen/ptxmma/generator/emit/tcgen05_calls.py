@@ -18,7 +18,7 @@ from ptxmma.model import Condition, DescriptorField, Facts, Spec, matches
 _FOLDER = "generated/include/ptxmma"
 _SOURCES = ("spec/instructions", "spec/tensor_products.yaml", "spec/descriptors.yaml")
 
-#: How the front takes operands that are bare numbers in the functions: a parameter, and what the function gets of it.
+#: Operands that are bare numbers in the functions: the front's parameter, and the argument that the function gets of it.
 _TYPED = {
     "tensor-accumulator": ("tensor_address {name}", "{name}.bits"),
     "tensor-matrix": ("tensor_address {name}", "{name}.bits"),
@@ -28,7 +28,7 @@ _TYPED = {
 }
 #: Fields of the instruction descriptor that come with an operand.
 _WITH = {"tensor-metadata": ("sparsity_selector", "selector"), "tensor-scales": ("scale_{of}_id", "id")}
-#: How the value of such a field is checked.
+#: The check of such a field's value.
 _CHECKED = {"tensor-scales": "checked_scale_id<Product>({})"}
 #: Operands that this front does not have: the tables of sm_107, which no source lays out.
 _WITHOUT = {"lookup-table"}
@@ -41,11 +41,11 @@ class _Call(NamedTuple):
 
     Attributes:
         syntax: the operands in the manual's notation.
-        template, parameters: of the function.
+        template, parameters: the function's template parameters and parameters.
         checks: a statement that checks the length of an array.
         choices: statements that set fields of the instruction descriptor.
         qualifiers: template arguments: the options that choose another function.
-        arguments: those of the function that it picks.
+        arguments: the arguments of the function that it picks.
         tensor_a: whether A lies in tensor memory.
     """
 
@@ -88,7 +88,7 @@ def _has_types(spec: Spec, entry: Instruction) -> bool:
 
 
 def _calls(name: str, entries: Sequence[Instruction]) -> dict[str, Any]:
-    """What the header of an opcode needs."""
+    """The values for the header of an opcode."""
     facts = known_facts()
     groups: dict[bool, list[Instruction]] = {}
     for entry in entries:
@@ -202,7 +202,7 @@ def _tags(spec: Spec, members: Sequence[Instruction]) -> dict[str, Any]:
 
 
 def _hints(members: Iterable[Instruction]) -> str:
-    """Which hints each instruction takes, in words."""
+    """The hints that each instruction takes, in words."""
     names: dict[tuple[str, ...], dict[str, None]] = {}
     for entry in members:
         names.setdefault(hint_parameters(entry), {})[entry.variant.instruction.name] = None

@@ -23,7 +23,7 @@ def multiplies(catalog: Catalog) -> list[Instruction]:
 
 
 def known_facts() -> dict[str, Fact]:
-    """What conditions test: the C expression of each fact of a product ``p``, and how C writes its values."""
+    """The facts that conditions test: the C expression of each fact of a product ``p``, and the function that writes its values."""
     types = {name: (f"p.{name}", type_macro) for name in (*TYPES, "stype")}
     sizes = {name: (f"p.{name}", str) for name in "mnk"}
     qualifiers = {name: (f"p.{name}", _writer(name)) for name in QUALIFIERS}
@@ -39,7 +39,7 @@ def type_macro(name: str) -> str:
 
 
 def _writer(qualifier: str) -> Write:
-    """How C writes the values of a qualifier, also where it is left out."""
+    """The function that writes the values of a qualifier in C, also where it is left out."""
     return lambda value: enumerator(FAMILY, value or f"no_{qualifier}")
 
 

@@ -34,7 +34,7 @@ class _Choice(NamedTuple):
 
 
 class _Need(NamedTuple):
-    """What only some targets have: products that need it and passes that have it, both in C, and what the user reads."""
+    """A feature of some targets: products that need it and passes that have it, both in C, and the message for the user."""
 
     condition: str
     passes: str
@@ -77,7 +77,7 @@ def _forms(catalog: Catalog) -> list[OperandForm]:
 
 
 def _opcodes(catalog: Catalog, facts: dict[str, Fact]) -> list[str]:
-    """The opcodes there are, as conditions: those of one name with the same qualifiers together."""
+    """The opcodes there are, as conditions: opcodes of one name with the same qualifiers together."""
     sets: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
     for entry in multiplies(catalog):
         own = sets.setdefault((entry.variant.instruction.name, entry.qualifiers["kind"]), {name: {} for name in QUALIFIERS})
@@ -110,7 +110,7 @@ def _rules(spec: Spec, facts: dict[str, Fact]) -> dict[str, list[_Choice]]:
 
 
 def _legal(spec: Spec, facts: dict[str, Fact]) -> dict[str, dict[str, str]]:
-    """What a user reads of types and sizes that are not legal, each with the condition in C under which they are those legal values."""
+    """The messages about types and sizes that are not legal, each with the condition in C under which they are the legal ones."""
     products = spec.tensor_products
     assert products is not None
     types = ((row.of, ", ".join(f"{name[0].upper()} {' or '.join(getattr(row, name))}" for name in TYPES)) for row in products.types)
@@ -195,7 +195,7 @@ def _formats(spec: Spec, facts: dict[str, Fact]) -> list[dict[str, Any]]:
 
 
 def _stored(field: DescriptorField, name: str, facts: dict[str, Fact], legal: Set[str] | None) -> str:
-    """What a field holds, as C works it out, for the values that products have; numbers that it holds as they are stay so."""
+    """The C expression of a field's content, for the values that products have; numbers that it holds as they are stay so."""
     expression, write = facts[name]
     cases = [(value, stored, case.when) for case in field.cases for value, stored in case.values.items()]
     pairs = [(value, stored, when) for value, stored, when in cases if legal is None or value in legal]
@@ -255,7 +255,7 @@ def _scale_ids(spec: Spec) -> dict[str, str]:
 
 
 def _ratio(spec: Spec) -> int:
-    """How many elements along K a sparse A has for each that is kept: the same for all products, or a C function is needed here."""
+    """The number of elements along K of a sparse A for each that is kept: the same for all products, or a C function is needed here."""
     patterns = [entry for entry in spec.granularities if any("tcgen05.mma.sp" in map(str, when.get("family", ())) for when in entry.of)]
     (ratio,) = {entry.chunk // entry.kept for entry in patterns}
     return ratio

@@ -14,7 +14,7 @@ from ptxmma.model import Spec
 
 
 def values(spec: Spec, facts: dict[str, Fact]) -> dict[str, Any]:
-    """What the templates of products read of tiles."""
+    """The values for tiles in the templates of products."""
     assert spec.shared_memory is not None
     (group,) = {entry.group for entry in spec.shared_memory.padded}
     return {

@@ -1,4 +1,4 @@
-"""What all emitters share: the banner and the template environment."""
+"""The banner and the template environment that all emitters share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def environment() -> jinja2.Environment:
 
 
 def _compiled() -> jinja2.BytecodeCache | None:
-    """Where compiled templates are kept, in a folder for temporary files that only this user may use; None where there is none."""
+    """The cache of compiled templates, in a folder for temporary files that only this user may use; None where there is none."""
     try:
         return jinja2.FileSystemBytecodeCache()
     except (OSError, RuntimeError):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ptxmma.model import COORDINATES, TensorLayout, TensorMemory, formula
 
-#: What formulas of layouts read besides coordinates and selections, in words.
+#: The numbers that formulas of layouts read besides coordinates and selections, in words.
 _NUMBERS = {"n": "N of the product", "bits": "the width of an element, or of its container"}
 
 
@@ -17,7 +17,7 @@ class TensorFunction(NamedTuple):
     Attributes:
         name: ``"layout_b"``, ``"layout_b_inverse"``.
         parameters: their names, in order.
-        optional: those of them that are 0 where they are left out.
+        optional: the parameters that are 0 where they are left out.
         title: the first sentence of its documentation.
         notes: further lines.
         source: section of the manual.
@@ -44,7 +44,7 @@ def title(memory: TensorMemory) -> str:
 
 
 def functions(memory: TensorMemory) -> Iterator[TensorFunction]:
-    """The functions of addresses, and those of every layout."""
+    """The functions of addresses, and of every layout."""
     yield from _addresses(memory)
     for layout in memory.layouts:
         yield from of_layout(layout)
@@ -64,7 +64,7 @@ def _addresses(memory: TensorMemory) -> Iterator[TensorFunction]:
 
 
 def of_layout(layout: TensorLayout) -> Iterator[TensorFunction]:
-    """Where something lies, and what lies there."""
+    """The function from an element to its place, and the one back."""
     places = {name: layout.at[name] for name in COORDINATES if name in layout.at}
     selections = tuple(dict.fromkeys(selection.name for selection in layout.selections))
     axes = (*(axis for axis in layout.axes if axis not in layout.apart), *layout.apart)

@@ -87,7 +87,7 @@ def check(spec: Spec, positions: Positions, incomplete: Collection[str] = ()) ->
 
     Args:
         spec: the model.
-        positions: where each part of it is.
+        positions: the place of each part of it.
         incomplete: the kinds of documents of which some are wrong and missing from the model.
 
     Raises:

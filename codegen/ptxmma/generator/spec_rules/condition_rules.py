@@ -21,7 +21,7 @@ _Values = dict[str, set[str]]
 
 
 def conditions_beside(entry: InstructionSet) -> Iterator[tuple[Sequence[Condition], Place]]:
-    """The conditions of an instruction that are not in its lists, each with its place: those of hints and of what operands need."""
+    """The conditions of an instruction outside its lists (in hints and in requirements of operands), each with its place."""
     for number, hint in enumerate(entry.hints):
         yield hint.when, ("hints", number, "when")
         for value, each in hint.values.items():

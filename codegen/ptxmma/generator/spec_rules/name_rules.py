@@ -15,14 +15,14 @@ RESERVED = frozenset(
     {"block_scaling", "config", "cuda", "descriptor_fields", "descriptors", "isa_versions", "pack", "ptxmma", "register_types"}
     | {"shared_layout", "shared_memory", "sparse", "status", "targets", "tcgen05_products", "types", "variants"}
 )
-#: What JavaScript reserves and neither C++ nor Python does, and the type of all integers in C.
+#: Words that JavaScript reserves and neither C++ nor Python does, and the type of all integers in C.
 _WORDS = (
     WORDS_OF_CPP
     | {"arguments", "debugger", "eval", "extends", "function", "implements", "instanceof", "interface", "let", "null", "package"}
     | {"super", "typeof", "uint32_t", "var"}
 )
 _RESERVES_IT = "a language of the generated code reserves it; choose another name"
-#: The function of a layout that gives the element of a place; those of its axes have the names of the axes.
+#: The function of a layout that gives the element of a place; the functions of its axes have the names of the axes.
 _ELEMENT = "element"
 
 

@@ -77,7 +77,7 @@ def _size(context: RuleContext, entry: InstructionSet, text: str, place: Place) 
 
 
 def _sequence(context: RuleContext, entry: InstructionSet, text: str, place: Place) -> Iterator[Problem]:
-    """An operand that follows another one comes after that of its own matrix: scale ids after the scale factors that they select."""
+    """An operand that follows another one comes after the one of its own matrix: scale ids after the scale factors that they select."""
     latest: dict[str, str] = {}
     for name in operand_names(text):
         operand = entry.operand_kinds.get(name)

@@ -10,7 +10,7 @@ from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.reach_rules import unreached
 from ptxmma.generator.spec_rules.rule_context import RuleContext
 
-#: How far published peaks may lie from the product of their parts: they are rounded, and some are twice a rounded number.
+#: The largest deviation of published peaks from the product of their parts: they are rounded, and some are twice a rounded number.
 _TOLERANCE = 0.005
 
 

@@ -25,7 +25,7 @@ class _OperandUse(NamedTuple):
     element: str
     facts: Facts
     shape: str
-    place: Position  # of the instruction
+    place: Position  # the instruction's place
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:

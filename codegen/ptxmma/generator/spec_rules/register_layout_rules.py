@@ -66,7 +66,7 @@ def _helpers(context: RuleContext, entry: RegisterLayout | Stated, layout: Regis
 
 
 def _hides(context: RuleContext, name: str, variables: Collection[str], layout: RegisterLayout, *place: str | int) -> Iterator[Problem]:
-    """A name is that of a variable, or of a size of a family that the layout is for."""
+    """A name is already a variable's, or a size's of a family that the layout is for."""
     message = f"{name!r} is a variable of formulas already; choose another name"
     if name in variables:
         yield Problem(context.at(*place), message)

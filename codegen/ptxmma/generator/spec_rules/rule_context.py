@@ -10,13 +10,13 @@ from ptxmma.generator.documents import kind_of
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.model import Condition, Spec
 
-#: What formulas of layouts read besides extents and axes.
+#: Variables that formulas of layouts read besides extents and axes.
 VARIABLES = frozenset({"lane", "warp", "i", "bits", "ratio", "chunk_size"})
 #: The coordinates of a layout that places data by its axes.
 PLACES = frozenset({"lane", "bit", "byte"})
-#: What formulas for numbers of bytes read besides extents.
+#: Variables that formulas for numbers of bytes read besides extents.
 NUMBERS = frozenset({"bits", "ratio", "chunk_size", "thread_bytes"})
-#: What conditions test besides an instruction's qualifiers and the sizes that they give, and those about operands besides that.
+#: Facts that conditions test besides an instruction's qualifiers and the sizes that they give; conditions on operands test more.
 COMMON_FACTS = frozenset({"name", "family"})
 OPERAND_FACTS = frozenset({"operand", "bits", "ratio", "chunk_size"})
 #: Keys and indices that lead to a part of the model.
@@ -34,7 +34,7 @@ class RuleContext:
         extents: the names of the sizes that the values of each family give.
         broken: the indices of the instructions that contradict themselves; their variants are not checked.
         unsound: the kinds of the invalid documents; rules that depend on them are skipped.
-        keys: which variants have the same operand.
+        keys: the variants that have the same operand.
         absent: the problem for each kind of document that is missing.
     """
 

@@ -1,4 +1,4 @@
-"""Block scaling: combinations and formats are those of the instructions that scale, and blocks of one size fill K."""
+"""Block scaling: combinations and formats belong to instructions that scale, and blocks of one size fill K."""
 
 from __future__ import annotations
 

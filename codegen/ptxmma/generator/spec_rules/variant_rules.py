@@ -129,7 +129,7 @@ def _semantics(context: RuleContext, variant: Variant, index: int) -> Iterator[P
 
 
 def _factors(context: RuleContext, variant: Variant, position: Position) -> Iterator[Problem]:
-    """Elements of A and of B take up as many bits in a register or in memory, those of a container the container's."""
+    """Elements of A and of B take up as many bits in a register or in memory, elements in a container the container's."""
     types = [matrix_types(variant)[name] for name in multiplicands(variant.instruction)]
     a, b = (layouts.container_bits(context.spec, name, variant.facts) for name in types)
     if a != b:
@@ -158,7 +158,7 @@ def _operand(context: RuleContext, variant: Variant, name: str, position: Positi
         yield from context.exactly_one(fits, ("granularities",), variant.canonical, position)
     if role.layout_kind and "register_layouts" not in context.unsound:
         fits = [name in part.operands and matches(part.of, facts) for part in spec.register_layouts]
-        if any(fits) or role.layout_kind != "address":  # an address may be that of a whole matrix
+        if any(fits) or role.layout_kind != "address":  # an address may lead to a whole matrix
             yield from context.exactly_one(fits, ("register_layouts",), what, position, name)
         if sum(fits) == 1:
             yield from layout_uses.problems(fits.index(True), variant, name, facts, position)

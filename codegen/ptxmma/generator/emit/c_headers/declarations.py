@@ -1,4 +1,4 @@
-"""What a header declares: functions and macros, with names made of the names of layouts."""
+"""Declarations of a header: functions and macros, with names made of the names of layouts."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ class Macro(NamedTuple):
 
 
 def stem(layout: Layout) -> str:
-    """How the names of a layout's functions start; in capitals those of its macros."""
+    """The start of the names of a layout's functions; in capitals the start of its macros' names."""
     return f"ptxmma_{c_text.identifier(layout.name)}"

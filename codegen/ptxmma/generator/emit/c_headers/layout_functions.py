@@ -81,7 +81,7 @@ def _access(layout: Layout) -> Iterator[Function]:
 
 
 def _rounded(value: str, unit: int, times: int) -> str:
-    """Which unit a value lies in, times something."""
+    """The C expression of the number of the unit that contains a value, multiplied by ``times``."""
     return f"{value} * {times}" if unit == 1 else f"{value} / {unit} * {times}"
 
 

@@ -12,11 +12,11 @@ from ptxmma.model import ColumnMask, DescriptorField, Spec, formula
 class Mask(NamedTuple):
     """The function of a mask."""
 
-    stem: str  # of the functions of its descriptor: "ptxmma_tcgen05_zero_column_mask"
-    parts: str  # in C, over m
-    sizes: str  # of M with a mask, in words
-    numbers: list[tuple[str, str]]  # that the formula reads, and what they are in C, over `descriptor` and `part`
-    zero: str  # in C, over `column` of the part and the numbers
+    stem: str  # the stem of the functions of its descriptor: "ptxmma_tcgen05_zero_column_mask"
+    parts: str  # the number of parts in C, over m
+    sizes: str  # the values of M with a mask, in words
+    numbers: list[tuple[str, str]]  # numbers that the formula reads, with their C expressions over `descriptor` and `part`
+    zero: str  # the formula in C, over `column` of the part and the numbers
     source: str
 
 

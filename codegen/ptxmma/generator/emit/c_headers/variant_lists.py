@@ -24,7 +24,7 @@ class VariantList(NamedTuple):
         name: its name: ``"mma.sp"``.
         extents: the sizes that its rows have, in order: ``["m", "n", "k"]``.
         types: the qualifiers that are element types, in order: ``["dtype", "atype", "btype", "ctype"]``.
-        about: what its list holds.
+        about: the content of its list, in words.
         rows: the rows.
     """
 

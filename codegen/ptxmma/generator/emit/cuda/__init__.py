@@ -64,7 +64,7 @@ class _Headers:
         self._lists: set[int] = set()
 
     def ordering(self, members: Sequence[Instruction]) -> Iterator[Output]:
-        """The instructions that order those of large families, or of several."""
+        """The instructions that order the instructions of large families, or of several."""
         if members:
             yield self._header(ORDERING, members, [_CONFIG])
 
@@ -123,7 +123,7 @@ class _Headers:
             yield self._header(path, part, [common], implied=implied)
 
     def _ordered_by(self, family: str) -> list[str]:
-        """The headers with the instructions that order those of a family, other than its own."""
+        """The headers, other than a family's own, with the instructions that order its instructions."""
         protocols = (protocol for protocol in self._catalog.database.spec.protocols if family in protocol.families)
         names = {step.instruction for protocol in protocols for step in protocol.steps}
         ordering = self._catalog.all(lambda entry: entry.name in names and entry.operation == "synchronise")
@@ -171,7 +171,7 @@ class _Headers:
         )
 
     def config(self) -> Output:
-        """What all headers share."""
+        """The header that all others include."""
         spec = self._catalog.database.spec
         fenced: dict[str, RegisterType] = {}
         for entry in spec.types.registers:
@@ -218,7 +218,7 @@ def _reads_shared_memory(instruction: Instruction) -> bool:
 
 
 def _describe(members: Sequence[Instruction]) -> Iterator[str]:
-    """What the head of a file says of its instructions and their operands."""
+    """The lines at the head of a file about its instructions and their operands."""
     sets: dict[str, tuple[InstructionSet, dict[str, str]]] = {}
     for instruction in members:
         entry = instruction.variant.instruction

@@ -1,4 +1,4 @@
-"""What the header that moves fragments reads: the loads and stores of matrices that move one register of a thread for each matrix."""
+"""The data of the header that moves fragments: loads and stores of matrices that move one register of a thread for each matrix."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Narrow(NamedTuple):
     """Loads or stores that transpose matrices of elements of which four share a register.
 
     Attributes:
-        functions: by the number of registers.
-        layout: of the most matrices in registers; addresses: that of their addresses.
+        functions: the functions by the number of registers.
+        layout: the layout of the most matrices in registers; addresses: the layout of their addresses.
         unit: bits of an element; rows: of a matrix in memory.
     """
 
@@ -31,11 +31,11 @@ class Matrices(NamedTuple):
 
     Attributes:
         header: ``"ldmatrix"``.
-        functions: by whether the matrices are transposed, then by the number of registers.
-        plain: layout of the most matrices in registers; transposed: the same, transposed; addresses: that of their addresses.
+        functions: the functions by whether the matrices are transposed, then by the number of registers.
+        plain: the layout of the most matrices in registers; transposed: the same, transposed; addresses: the layout of their addresses.
         unit: bits that move together.
-        rows: of a matrix; row_bits: the bits of one.
-        narrow: those that transpose matrices of narrower elements.
+        rows: the rows of a matrix; row_bits: the bits of one.
+        narrow: the loads or stores that transpose matrices of narrower elements.
     """
 
     header: str
@@ -50,10 +50,10 @@ class Matrices(NamedTuple):
 
 
 class Access(NamedTuple):
-    """A load or store of shared memory, from and to words of 32 bits; fewer bytes than a word's lie in its low ones.
+    """A load or store of shared memory, from and to words of 32 bits; less than a word lies in the word's low bytes.
 
     Attributes:
-        bytes, words: what it moves.
+        bytes, words: the amount that it moves.
         type: ``".v2.b32"``.
         stored, loaded: its list of registers in PTX.
         inputs, outputs: the operands of the asm statement.
@@ -69,7 +69,7 @@ class Access(NamedTuple):
 
 
 def access(size: int) -> Access:
-    """That of so many bytes: a power of two up to 16."""
+    """The access to so many bytes: a power of two up to 16."""
     words = max(size // 4, 1)
 
     def listed(first: int) -> str:
@@ -122,7 +122,7 @@ def of(catalog: Catalog, operation: str) -> Matrices | None:
 
 
 def _narrow(catalog: Catalog, operation: str) -> Narrow | None:
-    """Those of an operation; None where there are none."""
+    """The loads or stores that transpose matrices of narrow elements; None where there are none."""
     stored = {element.name for element in catalog.database.spec.types.elements if element.c_type}  # as memory has them, without padding
     functions: dict[int, str] = {}
     largest: tuple[Operand, Operand] | None = None
@@ -151,7 +151,7 @@ def _narrow(catalog: Catalog, operation: str) -> Narrow | None:
 
 
 def values(catalog: Catalog) -> dict[str, Any] | None:
-    """What the template reads; None where a spec has not both loads and stores."""
+    """The values that the template reads; None where a spec does not have both loads and stores."""
     loads, stores = of(catalog, "load"), of(catalog, "store")
     if loads is None or stores is None:
         return None

@@ -63,7 +63,7 @@ class Front(NamedTuple):
         name: ``"wgmma"``.
         shape: ``"shape<64, columns, 16>"``.
         brief: ``"shape<64, columns>"`` where the depth follows from the types, else empty.
-        arguments: what follows the shape: ``("f32", "bf16", "bf16")``.
+        arguments: the template arguments after the shape: ``("f32", "bf16", "bf16")``.
         extents: sizes by name, as C++.
         ranges: the legal values of the extent that ranges, in words; empty where none does.
         check: condition on it.

@@ -16,10 +16,10 @@ class Function(NamedTuple):
     """One wrapper.
 
     Attributes:
-        name: of the function.
-        spelling: of its instruction.
-        guard: what it requires.
-        remark: what a reader should know of it besides; empty if nothing.
+        name: the name of the function.
+        spelling: the spelling of its instruction.
+        guard: the requirement.
+        remark: a remark for the reader; empty without one.
         body: its text.
     """
 

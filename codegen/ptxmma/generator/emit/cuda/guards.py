@@ -1,4 +1,4 @@
-"""What a CUDA wrapper requires, as conditions of the preprocessor: one macro for each distinct requirement."""
+"""Requirements of CUDA wrappers as conditions of the preprocessor: one macro for each distinct requirement."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Guard(NamedTuple):
 
     Attributes:
         macro: ``PTXMMA_SM_90A_PTX_8_0``.
-        text: in words, for comments: ``"PTX ISA 8.0, sm_90a"``.
+        text: the requirement in words, for comments: ``"PTX ISA 8.0, sm_90a"``.
         target: condition on ``PTXMMA_PASS``: the pass compiles for a target that meets it.
         near: condition on ``__CUDA_ARCH__``: the pass compiles for the chip of such a target, without its special features.
         toolkit: condition on ``PTXMMA_TOOLKIT``.
-        needs_target: what the user reads where ``target`` fails.
-        needs_toolkit: what the user reads where ``toolkit`` fails.
+        needs_target: the message where ``target`` fails.
+        needs_toolkit: the message where ``toolkit`` fails.
     """
 
     macro: str
@@ -94,11 +94,11 @@ class Guards:
 
 
 def _code(target: Target) -> int:
-    """What ``PTXMMA_PASS`` is for a target: 900 for sm_90, 902 for sm_90a, 1201 for sm_120f."""
+    """The value of ``PTXMMA_PASS`` for a target: 900 for sm_90, 902 for sm_90a, 1201 for sm_120f."""
     return 10 * target.number + ("", "f", "a").index(target.suffix)
 
 
 def _toolkit(release: str) -> int:
-    """What ``PTXMMA_TOOLKIT`` is for a CUDA release: 1208 for 12.8."""
+    """The value of ``PTXMMA_TOOLKIT`` for a CUDA release: 1208 for 12.8."""
     major, minor = Version(release).numbers
     return 100 * major + minor

@@ -61,7 +61,7 @@ class PeerAtom(msgspec.Struct):
 
 
 class LayoutLaunch(msgspec.Struct):
-    """How often each layout was compared with a chip."""
+    """The number of comparisons of each layout with a chip."""
 
     layout: Annotated[str, Meta(extra={"key": True, "references": "layouts"})]
     launches: Annotated[int, Meta(description="on chips")]

@@ -2,13 +2,13 @@
 
 The rules, for a struct that is reached from the root of a model:
 
-- Its table is named after the field where that is a field of the spec (``targets``), else after the struct: that of ``Requirement`` is
+- Its table is named after the field where that is a field of the spec (``targets``), else after the struct: ``Requirement`` has the table
   ``requirements``.
-- An entry is known by a number, ``id``; those that ``keys`` lists are known by that field (``targets.name``).
+- An entry is identified by a number, ``id``, or by the field that ``keys`` lists for it (``targets.name``).
 - An entry that another one owns has a column for the owner (``requirements.instruction``) and, where several fields hold such entries,
-  one for the ``field``.  ``position`` counts the entries of a list from 0; those of a mapping have their key as ``name``.
+  one for the ``field``.  ``position`` counts the entries of a list from 0; the entries of a mapping have their key as ``name``.
 - A list of scalars is a table of the owner, the position and the value (``requirement_targets``); a mapping has a ``name`` for each too;
-  in a mapping of lists the position is that in the list.
+  in a mapping of lists the position counts in each list.
 - Conditions, and whatever is nested deeper, are JSON.  None and an empty list of conditions are NULL.
 """
 
@@ -34,14 +34,14 @@ from ptxmma.generator.emit.database.sql_tables import (
 )
 from ptxmma.generator.emit.struct_fields import Field, alternatives, bare, described, fields
 
-#: How a field holds many values that have a table of their own.
+#: The containers of fields with many values that have a table of their own.
 _TABLES = (("list",), ("mapping",), ("mapping", "list"))
 #: Fields of conditions, which say for whom an entry is.
 _CONDITIONS = ("when", "of")
 
 
 class _Place(NamedTuple):
-    """Where structs of one kind lie: the struct that owns them (None: nothing does), its field, and what holds them there."""
+    """The place of structs of one kind: the struct that owns them (None: nothing does), its field, and the field's container."""
 
     owner: type[msgspec.Struct] | None
     field: str
@@ -56,7 +56,7 @@ class _Entry(NamedTuple):
     position: int | None
 
 
-#: What a column of an entry's row holds.
+#: A function that gives the value of a column in an entry's row.
 _Getter = Callable[[_Entry], Value]
 
 
@@ -91,7 +91,7 @@ def _json(value: Any) -> str | None:
 
 
 class Relations:
-    """The tables of a model: every struct that can be reached from its root, but for those of ``without``.
+    """The tables of a model: every struct that can be reached from its root, except the structs in ``without``.
 
     ``keys`` has the field by which entries are known, for structs whose entries have a name of their own.
     """
@@ -139,7 +139,7 @@ class Relations:
     # --- the plan -----------------------------------------------------------------------------------------------------------
 
     def _plan(self, struct: type[msgspec.Struct], place: _Place) -> None:
-        """Where structs lie, from the types alone."""
+        """Note the places of structs, from the types alone."""
         seen = struct in self._places
         self._places.setdefault(struct, []).append(place)
         self._entries.setdefault(struct, [])

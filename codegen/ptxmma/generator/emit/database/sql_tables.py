@@ -11,7 +11,7 @@ from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, NoneType,
 
 from ptxmma.generator.emit.struct_fields import Field, alternatives, described, fields
 
-#: What a column holds.
+#: The value of a column.
 Value = str | int | float | None
 #: Plurals that no rule gives, with their singulars.
 _PLURALS = {"errata": "erratum", "majorness": "majorness", "semantics": "semantics"}

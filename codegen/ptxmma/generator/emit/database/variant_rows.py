@@ -106,7 +106,7 @@ class ConditionalStatement(msgspec.Struct):
     statement: Annotated[int, Meta(extra={"key": True, "references": "statements"})]
 
 
-#: What holds for some variants of an instruction only, by the fields of the instruction that list it.
+#: The rules that hold for some variants of an instruction only, by the fields of the instruction that list them.
 _RULES: dict[type[Any], tuple[str, ...]] = {
     ConditionalRequirement: ("requires",),
     ConditionalObservation: ("observed",),

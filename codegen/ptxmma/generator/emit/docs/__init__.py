@@ -43,11 +43,11 @@ from ptxmma.generator.proven import attached
 from ptxmma.model import Spec
 
 _FOLDER = "docs/reference"
-#: Parts of pages that people write: those include them.
+#: Parts of pages that people write, who include them.
 _PARTS = ("sparsity", "block_scaling", "peers")
-#: What templates leave where a section is absent.
+#: Blank lines that templates leave where a section is absent.
 _BLANK_LINES = re.compile(r"\n{3,}")
-#: A page: its path below the folder, its template, and what the template is filled with.
+#: A page: its path below the folder, its template, and the values for the template.
 _Page = tuple[str, str, dict[str, Any]]
 
 

@@ -1,4 +1,4 @@
-"""Who says the same as the database of a layout or a format, in a sentence."""
+"""The peers and tools that agree with the database about a layout or a format, in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How C++ programs say the instructions of a page: header, function, typed front, and an asm statement."""
+"""The instructions of a page in C++: header, function, typed front, and an asm statement."""
 
 from __future__ import annotations
 

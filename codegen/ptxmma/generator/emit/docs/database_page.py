@@ -14,7 +14,7 @@ _VIEW = re.compile(r"((?:^-- .*\n)*)^CREATE VIEW (\w+)", re.M)
 
 
 def page(catalog: Catalog) -> dict[str, Any]:
-    """What the page shows."""
+    """The values for the page's template."""
     tables = list(script.tables_of(catalog))
     columns = (
         (

@@ -20,7 +20,7 @@ _PER_LINE, _CELL = 16, 72
 
 
 def instructions(spec: Spec, gallery: Gallery, witness: Witness | None) -> dict[str, Any]:
-    """What the page of instruction descriptors shows, zero-column masks included."""
+    """The values for the page of instruction descriptors, zero-column masks included."""
     formats = [each for each in spec.descriptors if each.describes != "matrix"]
     masks = [
         {"formula": to_latex(mask.zero), "source": rest.source(mask.source), "examples": _examples(mask)} for mask in spec.column_masks
@@ -47,7 +47,7 @@ def _examples(mask: ColumnMask) -> str:
 
 
 def _agreeing(format: DescriptorFormat, witness: Witness | None) -> str:
-    """Who says the same of a format."""
+    """The peers that agree about a format."""
     lines = witness.of(Laid) if witness is not None else ()
     for line in lines:
         if line.layout == format.name:
@@ -94,7 +94,7 @@ def _table(format: DescriptorFormat) -> str:
 
 
 def _values(field: DescriptorField) -> str:
-    """What a field holds: for each value that has a name the number, else how a number is encoded."""
+    """The content of a field: the number of each named value, else the encoding of a number."""
     if field.fixed is not None:
         return f"always {field.fixed:#0{field.width + 2}b}"
     named = [case for case in field.cases if case.values]
@@ -113,7 +113,7 @@ def _case(case: FieldCase) -> str:
 
 
 def _where(case: FieldCase) -> str:
-    """When a case applies, in words."""
+    """The condition under which a case applies, in words."""
     kinds = " or ".join(rest.codes(f".{kind}" for kind in when["kind"]) for when in case.when if "kind" in when)
     others = [{key: values for key, values in when.items() if key != "kind"} for when in case.when]
     parts = [f"with {kinds}"] if kinds else []

@@ -1,4 +1,4 @@
-"""Errata: those of each family, and the questions that tools were asked about each."""
+"""Errata, by family, and the questions that tools were asked about each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from ptxmma.generator.emit.docs import rest
 from ptxmma.model import Erratum, Sighting, Spec
 
-#: What becomes of code that follows the manual, as a reader asks: does it bite me?
+#: The fate of code that follows the manual, as a reader asks: does it bite me?
 _BITES = {
     "wrong data": "wrong data",
     "refused": "refused by assemblers",
@@ -21,7 +21,7 @@ _BITES = {
 
 
 def page(spec: Spec) -> dict[str, Any]:
-    """What the page shows: families in the order of their first instruction, then what concerns none."""
+    """The values for the page's template: families in the order of their first instruction, then the errata of none."""
     families = dict.fromkeys(entry.family for entry in spec.instructions)
     return {
         "families": [

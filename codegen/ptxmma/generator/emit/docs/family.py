@@ -18,9 +18,9 @@ from ptxmma.model import (
     Version,
 )
 
-#: Marks what assemblers do otherwise than the manual says.
+#: Mark of assemblers' deviations from the manual.
 DAGGER = "\u2020"
-#: What is said of forms that assemblers accept.
+#: The remark on forms that assemblers accept.
 UNDOCUMENTED = "not in the manual"
 #: Targets with the first PTX ISA version on each.
 _Versions = tuple[tuple[str, Version], ...]
@@ -33,7 +33,7 @@ class Row(NamedTuple):
     values: dict[str, tuple[str, ...]]
     members: list[Instruction]
     accepted: dict[str, Version]
-    stated: dict[str, Version]  # what the manual's rules say that is accepted
+    stated: dict[str, Version]  # the versions that the manual's rules accept
 
 
 def syntax(entry: InstructionSet) -> list[str]:
@@ -91,7 +91,7 @@ def _alternatives(values: Sequence[str]) -> str:
 def rows(spec: Spec, entry: InstructionSet, instructions: Iterable[Instruction]) -> list[Row]:
     """The forms of variants of an instruction, cut where their requirements differ."""
     targets = requirements.targets_of(spec)
-    # What differs in n only is one point, so that 32 values of n cost no more than one.
+    # Variants that differ in n only are one point, so that 32 values of n cost no more than one.
     alike: dict[int, dict[tuple[_Versions, _Versions], dict[tuple[object, ...], list[Instruction]]]] = {}
     for instruction in instructions:
         accepted = tuple(instruction.accepted_by().items())

@@ -1,4 +1,4 @@
-"""What the page of an instruction family says: the table that leads to the page of each form."""
+"""The page of an instruction family: the table that leads to the page of each form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which instructions share a page: those of one family, shape and element width, and those that load and store for them."""
+"""Groups of instructions that share a page: one family, shape and element width, with the loads and stores for them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class FormGroup:
     """The instructions of a page, in the order of the spec; those that give it its name come first."""
 
     own: tuple[Instruction, ...]
-    others: tuple[Instruction, ...]  # that move what these compute with
-    aliases: tuple[str, ...]  # other addresses of the page: those of its instructions with other types
+    others: tuple[Instruction, ...]  # the instructions that move these ones' operands
+    aliases: tuple[str, ...]  # other addresses of the page: the addresses of its instructions with other types
 
     @property
     def members(self) -> tuple[Instruction, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ptxmma.generator.emit.docs import rest
 from ptxmma.generator.emit.docs.form_groups import FormGroup
 
-#: How many times more of K a sparse product covers with as many products.
+#: The factor by which a sparse product covers more of K, with as many products.
 _RATIO = 2
 
 

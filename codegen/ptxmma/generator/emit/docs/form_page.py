@@ -1,4 +1,4 @@
-"""What the page of one form says: the instructions of a family with one shape and one element width, complete."""
+"""The page of one form: the instructions of a family with one shape and one element width, complete."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def page(
 
 
 def _explorer(shown: Instruction, placed: Sequence[TensorUse]) -> str:
-    """Where the explorer shows an instruction: the registers that it takes, or its first operand in tensor memory."""
+    """The explorer's view of an instruction: the registers that it takes, or its first operand in tensor memory."""
     in_registers = any(operand.layout is not None for form in shown.forms for operand in form.operands)
     first = next((use.explorer for use in placed if use.instruction == shown.variant.instruction.name), "")
     return EXPLORER + explorer(i=shown.canonical) if in_registers or not first else first
@@ -115,14 +115,14 @@ def _accepted(spec: Spec, forms: Sequence[Row]) -> dict[str, dict[str, Version]]
 
 
 def _words(spec: Spec, group: FormGroup) -> list[str]:
-    """What a search may ask for: every word of the spellings, which are those of the names in generated code, and of groups of types."""
+    """The words for the search: every word of the spellings (names in generated code have the same), and names of groups of types."""
     own = (word for one in group.members for word in _WORD.findall(f"{one.canonical} {one.identifier}".lower()))
     groups = (name for name, types in type_groups(spec).items() if name not in types and set(types) & set(group.types))
     return list(dict.fromkeys((*own, *groups)))
 
 
 def _summary(spec: Spec, group: FormGroup) -> str:
-    """What it is and who executes it."""
+    """A sentence on the instruction and the threads that execute it."""
     entry = group.own[0].variant.instruction
     threads = spec.scopes[entry.scope]
     who = f"All {threads} threads of a {entry.scope} execute it together" if threads > 1 else f"Each {entry.scope} executes it by itself"
@@ -131,7 +131,7 @@ def _summary(spec: Spec, group: FormGroup) -> str:
 
 
 def _statements(representatives: Iterable[Instruction]) -> list[str]:
-    """What the instructions do with their operands; where variants differ, each statement with the first variant that does so."""
+    """The statements of what the instructions compute; where variants differ, each with the first variant for which it holds."""
     statements: dict[str, str] = {}
     for instruction in representatives:
         statements.setdefault(operation(instruction).statement(instruction), instruction.canonical)
@@ -143,7 +143,7 @@ def _statements(representatives: Iterable[Instruction]) -> list[str]:
 def _instruction(
     spec: Spec, entry: InstructionSet, variants: Sequence[Instruction], forms: Sequence[Row], first: Sequence[Instruction], *, several: bool
 ) -> dict[str, Any]:
-    """What is said of one PTX instruction of the page."""
+    """The values for one PTX instruction of the page."""
     described = {name: seen for name, seen in operand_tables.described_operands(entry, first).items() if seen}
     documented = [row for row in forms if row.form.documented]
     promises = _of(variants, Instruction.semantics)
@@ -178,7 +178,7 @@ def _instruction(
 
 
 def _of(variants: Iterable[Instruction], ask: Callable[[Instruction], Iterable[_Entry]]) -> list[_Entry]:
-    """What the spec says of any of some variants, each entry once, in the order of the spec."""
+    """The spec's entries on any of some variants, each once, in the order of the spec."""
     return list({id(entry): entry for instruction in variants for entry in ask(instruction)}.values())
 
 
@@ -200,7 +200,7 @@ def _sizes(own: Sequence[Instruction]) -> str:
 
 
 def _memory(spec: Spec, group: FormGroup) -> str:
-    """How matrices that descriptors describe may lie in shared memory, by their types."""
+    """The legal layouts of matrices that descriptors describe in shared memory, by their types."""
     entry = group.own[0].variant.instruction
     if spec.shared_memory is None or not any(kind.kind == "descriptor" for kind in entry.operand_kinds.values()):
         return ""

@@ -1,4 +1,4 @@
-"""Which chips take which forms: a row for each chip generation, its targets and the products that people know."""
+"""Chips and the forms that they take: a row for each chip generation, its targets and the products that people know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a fragment that was measured is made of fragments that the manual states.
+"""The composition of a measured fragment from fragments that the manual states.
 
 Both are permutations of bits.  A fragment begins with a stated one where the bits of the lane, and the low bits of the element's number,
 lead to the same bits of row and column, or of column and row.  The other bits of the element's number then count blocks, each of them such
@@ -20,7 +20,7 @@ from ptxmma.model import COPY, Layout
 class Made(NamedTuple):
     """A fragment that is made of stated ones."""
 
-    instruction: Instruction  # of the stated fragment
+    instruction: Instruction  # the instruction of the stated fragment
     operand: Operand
     transposed: bool
     blocks: tuple[str, ...]  # the registers of each block, with its place where there are several: "0-1 (col 0-7)"

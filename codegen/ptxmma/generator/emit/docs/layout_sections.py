@@ -49,7 +49,7 @@ def _section(spec: Spec, group: Sequence[Use]) -> dict[str, Any]:
 
 
 def _witnesses(summary: Summary, group: Iterable[Use]) -> str:
-    """Who lays the operands out in the same way; empty where no witness was recorded at all."""
+    """The witnesses that lay the operands out in the same way; empty where no witness was recorded at all."""
     names = dict.fromkeys(use.layout.name for use in group)
     return agreement.sentence(map(summary.of_layout, names)) if summary.tools else ""
 
@@ -110,7 +110,7 @@ def _math(entry: RegisterLayout, use: Use) -> list[str]:
 
 
 def _sources(entry: RegisterLayout, group: Sequence[Use]) -> str:
-    """Where a formula comes from, and with which printed formulas it was compared."""
+    """The source of a formula, and the printed formulas with which it was compared."""
     agreeing: dict[str, None] = {}
     wrong: dict[str, None] = {}
     for use in group:

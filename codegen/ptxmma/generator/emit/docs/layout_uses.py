@@ -1,4 +1,4 @@
-"""Which operand of which shapes and types has which layout: the uses of layouts, and the table of them."""
+"""The uses of layouts (operands of shapes and types), and the table of them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Use(NamedTuple):
 
     page: str  # the label of the page that shows it
     instruction: str  # the entry of the spec
-    scope: str  # whose threads execute it
-    canonical: str  # of an instruction with this layout
+    scope: str  # the scope whose threads execute it
+    canonical: str  # the spelling of an instruction with this layout
     picture: str
     operand: Operand
     layout: Layout

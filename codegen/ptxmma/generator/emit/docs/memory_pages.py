@@ -17,7 +17,7 @@ _UNIT_BITS = 128
 
 
 def descriptors(spec: Spec, memory: SharedMemory, gallery: Gallery, witness: Witness | None) -> dict[str, Any]:
-    """What the page of matrix descriptors shows."""
+    """The values for the page of matrix descriptors."""
     formats = [each for each in spec.descriptors if each.describes == "matrix"]
     encodings = [swizzle_encoding(spec, each.family) for each in formats]
     header = ("Swizzle mode", *(f"Holds for {rest.code(each.family)}" for each in formats), "Pattern starts at a multiple of", "Source")
@@ -43,7 +43,7 @@ def descriptors(spec: Spec, memory: SharedMemory, gallery: Gallery, witness: Wit
 
 
 def _strides(memory: SharedMemory) -> str:
-    """What LBO and SBO mean."""
+    """The meaning of LBO and SBO."""
     return struct_tables.table(
         memory.layouts,
         titles={"swizzles": "Swizzle", "lbo": "Leading dimension byte offset", "sbo": "Stride dimension byte offset"},
@@ -56,7 +56,7 @@ def _strides(memory: SharedMemory) -> str:
 
 
 def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
-    """What the page of swizzles shows."""
+    """The values for the page of swizzles."""
     return {
         "modes": struct_tables.table(
             memory.swizzles,

@@ -90,7 +90,7 @@ class _Row(msgspec.Struct):
 
 
 def operand_table(entry: InstructionSet, described: dict[str, list[Operand]]) -> str:
-    """What each operand is; a column may have a value for each form."""
+    """A description of each operand; a column may have a value for each form."""
 
     def row(name: str, seen: Sequence[Operand]) -> _Row:
         kind = entry.operand_kinds[name]

@@ -18,7 +18,7 @@ Forms = Mapping[str, Sequence[family.Row]]
 
 
 def index(spec: Spec, families: Sequence[str], forms: Forms, pages: Sequence[str]) -> dict[str, Any]:
-    """What the index shows."""
+    """The values for the index."""
     rows = []
     for name in families:
         entries = [entry for entry in spec.instructions if entry.family == name]
@@ -58,7 +58,7 @@ def scope(catalog: Catalog) -> str:
 
 
 def all_instructions(spec: Spec, forms: Forms) -> dict[str, Any]:
-    """What the page with every instruction shows."""
+    """The values for the page with every instruction."""
     return {
         "instructions": [
             {

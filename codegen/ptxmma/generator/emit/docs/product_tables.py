@@ -1,4 +1,4 @@
-"""What the instruction descriptor of a product may choose, as tables: element types, K, M and N, scale factors."""
+"""The choices of a product's instruction descriptor as tables: element types, K, M and N, scale factors."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _families(catalog: Catalog, proofs: dict[str, Evidence]) -> Iterator[Sequenc
 
 
 def _chip(catalog: Catalog, witness: Witness, proofs: dict[str, Evidence], summary: Summary) -> dict[str, Any]:
-    """What the page shows of a chip beside the totals; empty if none was asked."""
+    """The values for a chip beside the totals; empty if none was asked."""
     if witness.run is None:
         return {}
     replaced = {name: run.machine for name, proof in proofs.items() for run in proof.executed if run.native is False}

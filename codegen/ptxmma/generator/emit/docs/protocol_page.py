@@ -9,7 +9,7 @@ from ptxmma.model import Protocol, Spec, Step
 
 
 def page(spec: Spec) -> dict[str, Any]:
-    """What the page shows."""
+    """The values for the page's template."""
     return {"protocols": [_shown(spec, protocol) for protocol in spec.protocols]}
 
 

@@ -13,19 +13,19 @@ from ptxmma.catalog.witnesses import Run
 from ptxmma.matrices import pictures
 from ptxmma.model import Condition, Range
 
-#: What could be markup: ``_`` ends a reference only at the end of a word, ``:`` matters before text or at the end.
+#: Characters that could be markup: ``_`` ends a reference only at the end of a word, ``:`` matters before text or at the end.
 _MARKUP = re.compile(r"[\\`*|]|_(?![A-Za-z0-9])|:(?=\S|$)")
-#: What starts a list, a directive, a field, a doctest … when it starts a line; a line of nothing but punctuation underlines.
+#: Text that starts a list, a directive, a field, a doctest … at the start of a line; a line of nothing but punctuation underlines.
 _STARTS_BLOCK = re.compile(r"[-+*\u2022\u2023\u2043]( |$)|\.\.|__|>>>|[:|/]|-|\(?(\w|#|[ivxlcdmIVXLCDM]+|\d+)[.)]( |$)|[^\w\s]+$")
-#: What a table shows where there is nothing.
+#: The mark of an empty cell.
 NOTHING = "\u2013"
 #: A multiplication sign that does not break from its factors.
 TIMES = pictures.TIMES
 #: A space at which no line breaks.
 SPACE = "\u00a0"
-#: Where a line may break inside of a word.
+#: A place inside a word at which a line may break.
 SOFT_BREAK = "\u200b"
-#: Where the next line of a cell is indented; blank lines stay empty.
+#: The places in a cell at which a line is indented; blank lines stay empty.
 _BREAK, _INDENTED = re.compile(r"\n(?=[^\n])"), "\n   "
 _SECTION = re.compile(r"\d+(\.\d+)+(, Table \d+)?")
 
@@ -59,7 +59,7 @@ def label(*parts: str) -> str:
 
 
 def source(where: str) -> str:
-    """Where a fact comes from: a section of the manual, or who observed it."""
+    """The source of a fact: a section of the manual, or the tool or chip that showed it."""
     return f"§{where}" if _SECTION.fullmatch(where) else text(where)
 
 
@@ -95,7 +95,7 @@ def totals(run: Run | None) -> dict[str, str]:
 
 
 def condition(of: Sequence[Condition]) -> str:
-    """When a rule holds, in words: qualifiers and numbers with their values."""
+    """The condition of a rule, in words: qualifiers and numbers with their values."""
     return "; or ".join(" and ".join(f"{code(name)} is {_alternatives(name, values)}" for name, values in part.items()) for part in of)
 
 

@@ -1,4 +1,4 @@
-"""What else the spec says of an instruction: arithmetic, and facts in words."""
+"""The spec's other facts on an instruction: arithmetic, and facts in words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def statements(entries: Iterable[Statement]) -> str:
 
 
 def semantics_table(promises: Sequence[Semantics]) -> str:
-    """What the arithmetic promises."""
+    """The promises about arithmetic."""
     overflow = {"wrap": "wraps", "saturate": "is clamped"}
     return struct_tables.table(
         promises,
@@ -45,7 +45,7 @@ def semantics_table(promises: Sequence[Semantics]) -> str:
 
 
 def accumulation_table(promises: Iterable[Semantics]) -> str:
-    """How chips were seen to sum."""
+    """The observed ways in which chips sum."""
     observed: dict[Accumulation, list[Semantics]] = {}
     for promise in promises:
         for seen in promise.observed:

@@ -11,7 +11,7 @@ from ptxmma.generator.emit.docs import rest
 
 
 def index() -> dict[str, Any]:
-    """What the page of all rules shows."""
+    """The values for the page of all rules."""
     rows = [(rest.link(code, f"rule-{code}"), rest.text(rule.what)) for code, rule in RULES.items()]
     return {"rules": rest.table(("Rule", "What it requires"), rows), "codes": [*RULES]}
 

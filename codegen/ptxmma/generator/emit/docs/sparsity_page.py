@@ -15,7 +15,7 @@ from ptxmma.model import Choice, Granularity, InstructionSet, Spec
 
 
 def page(catalog: Catalog, gallery: Gallery) -> dict[str, Any]:
-    """What the page of sparsity shows."""
+    """The values for the page of sparsity."""
     spec = catalog.database.spec
     shown = {one.metadata.granularity.name: one.canonical for one in reversed([*catalog.all(lambda entry: bool(entry.metadata))])}
     alike: dict[str, list[Granularity]] = {}
@@ -49,7 +49,7 @@ def page(catalog: Catalog, gallery: Gallery) -> dict[str, Any]:
 
 
 def block_scaling(spec: Spec) -> dict[str, Any]:
-    """What the page of block scaling shows."""
+    """The values for the page of block scaling."""
     return {
         "names": [block.name for block in spec.block_formats],
         "formats": struct_tables.table(
@@ -91,7 +91,7 @@ def _families(entries: Iterable[InstructionSet]) -> str:
 
 
 def _choices(spec: Spec, pattern: Granularity) -> list[Choice]:
-    """What compression chooses for chunks of this pattern."""
+    """The choices of compression for chunks of this pattern."""
     return [choice for choice in spec.choices if choice.units == pattern.units]
 
 

@@ -46,7 +46,7 @@ def table(
 
     Args:
         entries: structs of one class; no entries, no table.
-        titles: the headings of columns, where they differ from those of the fields.
+        titles: the headings of columns, where they differ from the titles of the fields.
         cells: the texts of columns by field; columns of other names, which need a title, come last but for the source.
         first: the columns with which a row begins; the others follow in the order of the struct.
         code: the fields that are shown as literals.

@@ -10,7 +10,7 @@ from ptxmma.model import Spec, Target, Version
 
 
 def page(spec: Spec, forms: Mapping[str, Sequence[family.Row]]) -> dict[str, Any]:
-    """What the page shows; ``forms`` are the :func:`family.rows` of each instruction."""
+    """The values for the page's template; ``forms`` are the :func:`family.rows` of each instruction."""
     accepted: dict[str, dict[str, Version]] = {entry.family: {} for entry in spec.instructions}
     for entry in spec.instructions:
         first = accepted[entry.family]

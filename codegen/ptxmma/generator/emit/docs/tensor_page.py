@@ -24,7 +24,7 @@ _NARROW = 64
 
 
 def page(memory: TensorMemory, uses: Sequence[TensorUse], gallery: Gallery, summary: Summary, witness: Witness | None) -> dict[str, Any]:
-    """What the page shows; ``witness`` are the peers, where they were asked."""
+    """The values for the page's template; ``witness`` are the peers, where they were asked."""
     largest: dict[tuple[str, int], TensorUse] = {}
     for use in sorted(uses, key=lambda each: -each.size):
         largest.setdefault((use.places.layout.name, use.blocks), use)
@@ -92,6 +92,6 @@ def _picture(use: TensorUse, gallery: Gallery) -> str:
 
 
 def _details(layout: TensorLayout) -> list[str]:
-    """What the title of a layout says beyond that of its section, as a sentence."""
+    """The part of a layout's title that its section's title lacks, as a sentence."""
     said = layout.title.partition(": ")[2]
     return [f"{said[0].upper()}{said[1:]}."] if said else []

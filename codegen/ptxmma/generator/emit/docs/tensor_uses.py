@@ -1,4 +1,4 @@
-"""Which operand of which product has which layout in tensor memory, and where the explorer shows it."""
+"""The uses of layouts in tensor memory (operands of products), and their views in the explorer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TensorUse(NamedTuple):
 
     Attributes:
         instruction: its name: ``"tcgen05.mma.sp"``.
-        operand: as PTX names it: ``"d-tmem"``.
+        operand: the operand as PTX names it: ``"d-tmem"``.
         places: the layout, and its sizes there.
         explorer: the address that shows it, from the first folder of the site.
     """
@@ -80,7 +80,7 @@ def _address(instruction: Instruction, variant: Variant, operand: str) -> str:
 
 
 def loaded(catalog: Catalog, load: Instruction) -> str:
-    """Where the explorer shows D of a product in the registers of a load; ``""`` for loads in several accesses and other instructions."""
+    """The explorer's view of D of a product in the registers of a load; ``""`` for loads in several accesses and other instructions."""
     spec = catalog.database.spec
     fragment = next((operand for form in load.forms for operand in form.operands if operand.layout is not None), None)
     if load.operation != _LOADS or fragment is None or arrangement(load, fragment.name).legal:
@@ -105,7 +105,7 @@ def table(uses: Iterable[TensorUse], root: str) -> str:
 
 
 def _where(layout: TensorLayout, instruction: str) -> str:
-    """When an instruction has a layout, in words."""
+    """The condition under which an instruction has a layout, in words."""
     alternatives = [part for part in layout.of if instruction in part.get("name", (instruction,))]
     others: list[Condition] = [{name: values for name, values in part.items() if name != "name"} for part in alternatives]
     return rest.condition(others) if all(others) else "always"

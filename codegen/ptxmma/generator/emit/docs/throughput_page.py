@@ -9,7 +9,7 @@ from ptxmma.model import Spec
 
 
 def page(spec: Spec) -> dict[str, Any]:
-    """What the page shows."""
+    """The values for the page's template."""
     return {
         "chips": struct_tables.table(
             spec.throughput, titles={"clock": "Clock"}, cells={"clock": lambda chip: f"{chip.clock} MHz"}, code=("target",)

@@ -13,7 +13,7 @@ from ptxmma.model import Container, ElementType, Spec
 
 
 def page(spec: Spec, gallery: Gallery) -> dict[str, Any]:
-    """What the page shows."""
+    """The values for the page's template."""
     types = spec.types
     by_name = {element.name: element for element in types.elements}
     return {

@@ -15,7 +15,7 @@ from ptxmma.generator.emit.templating import banner, render, source
 
 _FOLDER = "generated/javascript"
 _TEMPLATES = "javascript"
-#: The hand-written modules; those of the explorer alone are in a folder of their own.
+#: The hand-written modules; modules for the explorer alone are in a folder of their own.
 _LIBRARY = (
     "index.js", "short_texts.js", "bit_maps.js", "layout_records.js", "instruction_sets.js", "instructions.js", "spellings.js",
     "arrangements.js", "interop.js", "source_texts.js", "descriptors.js", "suspicions.js", "images.js", "bank_accesses.js", "sparsity.js",

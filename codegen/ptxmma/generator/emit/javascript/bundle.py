@@ -40,7 +40,7 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
 
 
 def _ordered(path: str, read: Callable[[str], str], seen: list[str]) -> Iterator[tuple[str, str]]:
-    """A module behind those that it imports, each once."""
+    """A module after the modules that it imports, each once."""
     seen.append(path)
     text = read(path)
     for _, near in _IMPORT.findall(text):

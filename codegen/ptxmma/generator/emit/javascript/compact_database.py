@@ -1,6 +1,6 @@
-"""The database as JavaScript reads it: what many instructions share is written once, and they name it by its number.
+"""The database as JavaScript reads it: data that many instructions share is written once, and they name it by its number.
 
-Forms, shapes and names are those of ``ptxmma.json``; ``instructions.js`` expands them.
+Forms, shapes and names are the same as in ``ptxmma.json``; ``instructions.js`` expands them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ptxmma.model import Form, Hint, InstructionSet, Qualifier, Spec, Version, f
 _LONGEST_LINE = 200
 #: Colours of threads: so many differ.
 _COLOURS = 32
-#: What is written of an operand, in this order.
+#: The fields of an operand, in this order.
 _CONTENTS = ("role", "registers", "register", "layout", "elements", "type", "bits", "shift", "row_bytes", "alignment", "default")
-#: What is shared as records: others are lists and texts.
+#: The data that is shared as records; other shared data are lists and texts.
 _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
 #: A key that JavaScript reads without quotes too; inside of a text, a backslash would be before the quote.
 _KEY = re.compile(r'(?<=[{,])"([A-Za-z_]\w*)":')
@@ -133,7 +133,7 @@ class _Rows:
         return [str(since), runs([self._targets[name] for name in accepted]), *([others] if others else [])]
 
     def _pattern(self, instruction: Instruction) -> list[Any]:
-        """How the sparse matrix of an instruction is packed: the pattern, the units of a chunk that each field keeps, and who has them."""
+        """The packing of an instruction's sparse matrix: the pattern, the units of a chunk that each field keeps, and their threads."""
         spec, metadata = instruction.database.spec, getattr(instruction, "metadata", None)
         pattern = layouts.granularity(spec, instruction.variant)
         assert pattern is not None
@@ -152,7 +152,7 @@ class _Rows:
         return self._numbers[key]
 
     def _number(self, group: Sequence[Instruction], own: Sequence[Operand]) -> int:
-        """That of the largest member, by which the others are in proportion."""
+        """The number of the largest member, by which the others are in proportion."""
         largest = own[-1]
         growing = largest.layout is not None and bool(largest.layout.growing)
         for instruction, operand in zip(group, own, strict=True):
@@ -168,7 +168,7 @@ class _Rows:
         return self.shared["operands"].number([role, *self._contents(group[-1], largest, registers)])
 
     def _contents(self, instruction: Instruction, operand: Operand, registers: int | list[int]) -> list[Any]:
-        """What an operand holds, and where, in the order of ``_CONTENTS``, without what is absent at the end."""
+        """The content of an operand, and its place, in the order of ``_CONTENTS``, without absent values at the end."""
         register = self._registers.index(operand.register_types[0]) if operand.register_types else 0
         layout = self._layouts.index(operand.layout.name) if operand.layout is not None else -1
         qualifier = instruction.variant.instruction.operand_kinds[operand.name].type
@@ -224,7 +224,7 @@ def _qualifier(name: str, kind: Qualifier) -> dict[str, Any]:
 
 
 def _hint_values(hint: Hint) -> Iterator[dict[str, str]]:
-    """The values of a hint, each with its conditions, which are those of the hint and its own."""
+    """The values of a hint, each with the hint's conditions and its own."""
     for value, entry in hint.values.items():
         yield {"name": hint.name, "value": value} | without_empty(of=condition(hint.when), when=condition(entry.when))
 
@@ -236,7 +236,7 @@ def _types(instruction: Instruction) -> dict[str, str]:
 
 
 def _places(spec: Spec, instruction: Instruction) -> dict[str, str]:
-    """Where each matrix is drawn in a picture of the product: ``"left"`` of the result, ``"top"``, or in the ``"middle"``.
+    """The place of each matrix in a picture of the product: ``"left"`` of the result, ``"top"``, or in the ``"middle"``.
 
     A matrix with the rows of the result is drawn on its left, any other on top.
     """

@@ -39,7 +39,7 @@ def _field(field: DescriptorField, cases: Interned) -> dict[str, Any]:
 
 
 def shared_memory(catalog: Catalog) -> dict[str, Any]:
-    """What is known of shared memory; nothing where the spec has none."""
+    """The facts about shared memory; none where the spec has none."""
     spec = catalog.database.spec
     if spec.shared_memory is None:
         return {}

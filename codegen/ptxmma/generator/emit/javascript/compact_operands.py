@@ -18,7 +18,7 @@ def places_in(form: OperandForm) -> str:
     """The syntax of a list of operands with ``#`` for each of them.
 
     Raises:
-        ValueError: it has other names than those of the operands, in another order.
+        ValueError: it has other names than the operands, or another order.
     """
     places = re.sub(r"[\w-]+", "#", form.syntax)
     names = iter(form.operands)
@@ -28,7 +28,7 @@ def places_in(form: OperandForm) -> str:
 
 
 def subject(operand: Operand) -> dict[str, Any]:
-    """What an operand is for, whatever holds it."""
+    """The purpose of an operand, whatever holds it."""
     return {"name": operand.name, "kind": operand.kind, "title": operand.title} | without_empty(
         of=operand.of,
         meanings=operand.meanings,
@@ -41,7 +41,7 @@ def subject(operand: Operand) -> dict[str, Any]:
 
 
 def role(operand: Operand) -> dict[str, Any]:
-    """How PTX takes an operand."""
+    """The form in which PTX takes an operand."""
     legal: Any = operand.immediates
     if legal is not None and len(legal) > _FEW:
         legal = {"first": legal[0], "last": legal[-1]}

@@ -1,4 +1,4 @@
-"""What makes the database short: values that are written once, records without what is absent, and tables of records."""
+"""Means to keep the database short: values that are written once, records without absent values, and tables of records."""
 
 from __future__ import annotations
 

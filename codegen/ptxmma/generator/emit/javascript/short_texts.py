@@ -48,7 +48,7 @@ def condition(alternatives: Sequence[Condition]) -> str:
 def template(text: str, values: Mapping[str, str]) -> str:
     """A text with ``{atype}`` where it says the value of the qualifier ``atype``, and ``{ATYPE}`` where it says it in capitals.
 
-    Values are looked for in their order, each once, behind the one before it.
+    Values are looked for in their order, each once, after the one before it.
 
     Raises:
         ValueError: the text has braces of its own.

@@ -68,7 +68,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
 
 
 def _cuda(operands: list[Operand], kinds: list[sparse_matrices.Kind], metadata: dict[str, Metadata]) -> dict[str, Any]:
-    """What ``cuda/sparse.cuh`` has: the kinds with the width of their elements in registers, and the metadata layouts."""
+    """The values for ``cuda/sparse.cuh``: the kinds with the width of their elements in registers, and the metadata layouts."""
     widths = {(one.sparsity.name, one.element_type): one.bits for one in operands if one.sparsity}
     shown = [
         {

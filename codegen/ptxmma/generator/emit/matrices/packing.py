@@ -14,13 +14,13 @@ from ptxmma.model.bitmap import BitMap
 
 
 class Element(NamedTuple):
-    """How an element lies in memory and in a register.
+    """The bits of an element in memory and in a register.
 
     Attributes:
         name: ``"b16"``, or ``"e2m1_b8"`` where the two differ.
         memory: bits between elements in memory, packed below 8.
         spacing: bits between elements in a register.
-        shift: lowest bit of the element in those.
+        shift: the lowest bit of the element within these.
         register: bits of a register.
     """
 
@@ -51,16 +51,16 @@ class Fragment(NamedTuple):
 
     Attributes:
         stem: ``"ptxmma_mma_m16n8k16_a_b16"``, with the element's type where its memory differs from its container.
-        text: what it moves.
-        element: how the elements lie.
-        threads: that hold the fragment.
-        strides: of the matrix, by dimension: ``("row_stride", "col_stride")``.
+        text: the data that it moves, in words.
+        element: the bits of its elements.
+        threads: the number of threads that hold the fragment.
+        strides: the strides of the matrix, by dimension: ``("row_stride", "col_stride")``.
         first: place of the thread's first element.
-        step: from an element to the next in a register.
-        places: of each register's first element; empty where their number depends on n.
-        registers: of a thread: a number, or an expression over n.
-        place: of register r, where their number depends on n.
-        rows, cols: of a tile; columns where n says nothing else.
+        step: the step from an element to the next in a register.
+        places: the place of each register's first element; empty where their number depends on n.
+        registers: the registers of a thread: a number, or an expression over n.
+        place: the place of register r, where their number depends on n.
+        rows, cols: the rows and columns of a tile; the columns where n says nothing else.
         n_step, n_last: n is a multiple of the one and at most the other.
         legal_n: bit b: n may be ``(b + 1) * n_step``; empty where every multiple is.
     """
@@ -91,11 +91,11 @@ class Metadata(NamedTuple):
     """The functions of one metadata layout.
 
     Attributes:
-        stem, text, rows, chunks, selectors, threads: of the layout.
+        stem, text, rows, chunks, selectors, threads: the stem, text and sizes of the layout.
         first: byte of the metadata from which the thread's bytes are counted.
         bytes: ``(place, shift)`` of each byte of the thread's register.
-        selector: for which selector the thread holds metadata.
-        padding: what a register holds for chunks of zeros.
+        selector: the selectors for which the thread holds metadata.
+        padding: the register's value for chunks of zeros.
         layout: the layout.
     """
 
@@ -119,7 +119,7 @@ class Metadata(NamedTuple):
 
 
 def element(operand: Operand) -> Element:
-    """How the elements of an operand lie."""
+    """The bits of an operand's elements."""
     assert operand.element is not None
     memory, spacing = memory_bits(operand.element), operand.bits
     plain = memory == spacing and (operand.shift == 0)
@@ -178,7 +178,7 @@ def _fragment(stem: str, layout: Layout, operand: Operand, packed: Element, widt
 
 
 def _legal_n(layout: Layout, widths: Collection[int], step: int, last: int) -> str:
-    """Which multiples of the step are an n, as bits; empty where all of them are.
+    """The multiples of the step that are an n, as bits; empty where all of them are.
 
     Raises:
         ValueError: more multiples than a word has bits.
