@@ -305,3 +305,25 @@ def test_operands_of_a_product_are_checked(arguments: dict[str, Any], message: s
     a, b = np.zeros((64, 16), ml_dtypes.bfloat16), np.zeros((16, 16), ml_dtypes.bfloat16)
     with pytest.raises(ValueError, match=message):
         ptxmma.emulate(instruction, a, b, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("element", "kind", "low"), [("e2m1", "f8f6f4", 2), ("e3m2", "f8f6f4", 0), ("e4m3", "f8f6f4", 0), ("e2m1", "mxf4", 0)]
+)
+def test_locate_gives_the_bits_that_pack_fills(element: str, kind: str, low: int) -> None:
+    """A narrow element sits in the middle of its container; all bits of the container lead to it."""
+    scaled = kind == "mxf4"
+    opcode = f"tcgen05.mma.cta_group::1.kind::{kind}{'.block_scale.block32' if scaled else ''}"
+    types = {"dtype": "f32", "atype": element, "btype": element} | ({"stype": "ue8m0"} if scaled else {})
+    a = _operand(opcode, "a-tmem", m=128, n=64, k=64 if scaled else 32, **types)
+    assert a.element is not None
+    codes = np.zeros((a.rows, a.cols), np.uint8)
+    codes[5, 3] = (1 << a.element.bits) - 1
+    image = a.pack(codes)
+    lanes, columns = np.nonzero(image)
+    place = a.locate(5, 3)
+    assert (lanes.tolist(), columns.tolist()) == ([place.lane], [place.column])
+    assert int(image[place.lane, place.column]) == ((1 << a.element.bits) - 1) << place.bit
+    assert place.bit == 3 * a.bits % 32 + low
+    for bit in range(3 * a.bits % 32, 3 * a.bits % 32 + a.bits):
+        assert a.coords(place.lane, place.column, bit)[:2] == (5, 3)

@@ -3786,7 +3786,7 @@ export const database = {
    }
   }
  ],
- "containers": [{"elements":["e2m1"],"bits":8,"when":"kind=kind::f8f6f4|kind::mxf8f6f4"},{"elements":["e3m2","e2m3"],"bits":8,"when":"kind=kind::f8f6f4|kind::mxf8f6f4"}],
+ "containers": [{"elements":["e2m1"],"bits":8,"shift":2,"when":"kind=kind::f8f6f4|kind::mxf8f6f4"},{"elements":["e3m2","e2m3"],"bits":8,"when":"kind=kind::f8f6f4|kind::mxf8f6f4"}],
  "products": {
   "types": [
    {"of":"kind=kind::f16","dtype":["f16"],"atype":["f16"],"btype":["f16"]},

@@ -45,8 +45,10 @@ export class TensorPlaces {
     this.selections = Object.fromEntries((layout.selections ?? []).filter((each) => holds(each.when, numbers)).map((each) => [each.name, each.values]));
     /** Bits between neighbours. */
     this.unit = formulaOf(layout.unit ?? "bits")(numbers);
-    /** Bits of what lies at a place: a cell of its own may have more. */
-    this.width = layout.at.bit ? this.unit : Math.min(this.unit, numbers.bits ?? this.unit);
+    /** Bits of what lies at a place: its container, or a cell of its own, may have more. */
+    this.width = Math.min(this.unit, database.types[type]?.bits ?? this.unit);
+    /** The lowest bit of an element in its container. */
+    this.shift = (layout.unit ?? "bits") === "bits" ? numbers.shift ?? 0 : 0;
     this.ctas = layout.at.cta ? numbers.ctas : 1;
   }
 
@@ -67,11 +69,11 @@ export class TensorPlaces {
     for (const name of [...this.apart, ...Object.keys(this.selections)]) values[name] = 0;
     Object.assign(values, point);
     const { cta = "0", lane = "0", column = "0", bit = "0" } = this.layout.at;
-    return { cta: formulaOf(cta)(values), lane: formulaOf(lane)(values), column: formulaOf(column)(values), bit: formulaOf(bit)(values) };
+    return { cta: formulaOf(cta)(values), lane: formulaOf(lane)(values), column: formulaOf(column)(values), bit: formulaOf(bit)(values) + this.shift };
   }
 
   /**
-   * What lies at a place, a number for each axis; null where nothing does.
+   * What lies at a place, a number for each axis; null where nothing does. All bits of a container lead to its element.
    * @param {TensorPlace} place
    * @param {Numbers} selected
    * @returns {Numbers | null}
@@ -80,7 +82,8 @@ export class TensorPlaces {
     /** @type {Numbers} */
     const values = { ...this.numbers };
     for (const name of Object.keys(this.selections)) values[name] = 0;
-    Object.assign(values, selected, place);
+    const bit = place.bit - (place.bit % this.unit);
+    Object.assign(values, selected, place, { bit });
     /** @type {Numbers} */
     const point = {};
     for (const [axis, text] of Object.entries(this.layout.back)) {
@@ -88,7 +91,7 @@ export class TensorPlaces {
       if (!(point[axis] >= 0 && point[axis] < this.sizes[axis])) return null;
     }
     const there = this.locate({ ...selected, ...point });
-    return there.cta === place.cta && there.lane === place.lane && there.column === place.column && there.bit === place.bit ? point : null;
+    return there.cta === place.cta && there.lane === place.lane && there.column === place.column && there.bit === bit + this.shift ? point : null;
   }
 }
 
@@ -128,7 +131,7 @@ function operandPlaces(name, operand, instruction, product) {
   const numbers = { ctas: 1, ratio: 1, ...instruction.extents };
   for (const size of ["m", "n", "k"]) if (size in values) numbers[size] = Number(values[size]);
   const element = String(values[`${operand.of}type`] ?? "");
-  if (element) numbers.bits = containerBits(element, facts);
+  if (element) Object.assign(numbers, containerOf(element, facts));
   if (pattern) Object.assign(numbers, { ratio: pattern.chunk / pattern.kept, chunk_size: pattern.chunk });
   if (product?.block) numbers.blocks = numbers.k / numbers.ratio / product.block;
   const memory = tensorMemories.find((each) => each.of && holds(each.of, facts)) ?? tensorMemories.find((each) => !each.of);
@@ -138,11 +141,12 @@ function operandPlaces(name, operand, instruction, product) {
 }
 
 /**
- * Bits between neighbouring elements of a type: its own, or those of its container.
+ * Bits between neighbouring elements of a type, its own or its container's, and the lowest bit of an element in these.
  * @param {string} element
  * @param {Record<string, string | number>} facts
- * @returns {number}
+ * @returns {{bits: number, shift: number}}
  */
-function containerBits(element, facts) {
-  return (database.containers ?? []).find((each) => each.elements.includes(element) && holds(each.when, facts))?.bits ?? database.types[element].bits;
+function containerOf(element, facts) {
+  const { bits, shift = 0 } = (database.containers ?? []).find((each) => each.elements.includes(element) && holds(each.when, facts)) ?? database.types[element];
+  return { bits, shift };
 }

@@ -90,11 +90,12 @@ def every(spec: Spec, opcode: Variant) -> Iterator[Product]:
 
 
 def numbers(spec: Spec, product: Product, matrix: str) -> dict[str, int]:
-    """What formulas about an operand of a matrix read: extents, ``bits``, ``ratio``, ``chunk_size`` and ``blocks``."""
+    """What formulas about an operand of a matrix read: extents, ``bits``, ``shift``, ``ratio``, ``chunk_size`` and ``blocks``."""
     known = {"ctas": 1, "ratio": 1} | product.extents
     element = product.choice.values.get(f"{matrix}type")
     if element:
-        known["bits"] = layouts.container_bits(spec, str(element), product.facts)
+        around = layouts.container(spec, str(element), product.facts)
+        known |= {"bits": around.bits, "shift": around.shift} if around else {"bits": layouts.element_type(spec, str(element)).bits}
     kept, chunk = 1, 1
     pattern = layouts.granularity(spec, product)
     if pattern is not None:

@@ -11,8 +11,11 @@ import msgspec
 
 from ptxmma.arguments import in_range, integer
 from ptxmma.catalog import layouts
-from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, matches
+from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, formula, matches
 from ptxmma.model.digits import DigitMap
+
+#: What the unit of a layout reads where elements of the matrix lie there: the width of one, or of its container.
+_ELEMENT = "bits"
 
 
 class _Bit(NamedTuple):
@@ -60,7 +63,8 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
         sizes: the size of each axis: ``{"row": 128, "col": 256}``.
         numbers: what the formulas read besides: extents, ``bits`` …
         selections: the legal values of each number of the instruction descriptor that selects a part: ``{"scale_id": (0, 2)}``.
-        unit: bits of what lies at a place.
+        unit: bits of what lies at a place, a container where elements are narrow.
+        shift: the lowest bit of an element in its container.
     """
 
     memory: TensorMemory
@@ -69,6 +73,7 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
     numbers: dict[str, int]
     selections: dict[str, tuple[int, ...]]
     unit: int
+    shift: int = 0
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -85,7 +90,8 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
             ValueError: a number is out of range.
         """
         point = self._point(places, named, check=check)
-        place = Place(**self.digits({name: point[name] for name in self.selections}).apply(point))
+        at = self.digits({name: point[name] for name in self.selections}).apply(point)
+        place = Place(at["cta"], at["lane"], at["column"], at["bit"] + self.shift)
         place.operand = self
         return place
 
@@ -106,6 +112,8 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
 
     def coords(self, lane: Any, column: Any, bit: Any = 0, cta: Any = 0, **selections: int) -> tuple[Any, ...]:
         """What lies at a place, a number for each axis that has more than one place, copies included: the inverse of :meth:`locate`.
+
+        All bits of a container lead to its element.
 
         Raises:
             ValueError: nothing lies there.
@@ -203,5 +211,6 @@ def of(memory: TensorMemory, kind: str, matrix: str, facts: Facts, numbers: Mapp
     if entry is None:
         return None
     known = dict(numbers)
+    shift = known.get("shift", 0) if _ELEMENT in formula.names(formula.parse(entry.unit)) else 0
     legal = {one.name: one.values for one in entry.selections if matches(one.when, known)}
-    return TensorPlaces(memory, entry, layouts.sizes(entry.axes, known), known, legal, layouts.size(entry.unit, known))
+    return TensorPlaces(memory, entry, layouts.sizes(entry.axes, known), known, legal, layouts.size(entry.unit, known), shift)

@@ -148,7 +148,7 @@ class _Words(NamedTuple):
 
         d = self.operands.d
         assert d.element is not None
-        bits = bit_range(place.bit + d.shift, d.element.bits)
+        bits = bit_range(place.bit, d.element.bits)
         thread = f"warp {place.warp}, lane {place.lane}"
         return coloured(f"taddr {place.address:#x}: {thread}, r{place.register}[{bits}]{self._of_cta(place.cta)}", place.lane)
 

@@ -32,8 +32,8 @@ def pack(operand: TensorOperand, matrix: Any, memory: Any, address: int, selecti
         for bit in np.unique(place.bit):
             here = np.broadcast_to(place.bit, codes.shape) == bit
             at = _inside(placed, Place(*(np.broadcast_to(part, codes.shape)[here] for part in place)), address, image.shape[-1])
-            kept = cells[at] & ~word(mask << int(bit))
-            cells[at] = kept | codes[here].astype(word) << word(bit + operand.shift)
+            kept = cells[at] & ~word(mask << int(bit) - placed.shift)
+            cells[at] = kept | codes[here].astype(word) << word(bit)
     return image
 
 
@@ -46,7 +46,7 @@ def unpack(operand: TensorOperand, memory: Any, address: int, selections: dict[s
     shape = tuple(placed.sizes[axis] for axis in placed.coordinates)
     at = _inside(placed, Place(*(np.broadcast_to(part, shape) for part in place)), address, image.shape[-1])
     width = min(placed.unit, operand.element.bits) if operand.element is not None else placed.unit
-    codes = cells[at] >> np.broadcast_to(place.bit + operand.shift, shape).astype(image.dtype) & image.dtype.type((1 << width) - 1)
+    codes = cells[at] >> np.broadcast_to(place.bit, shape).astype(image.dtype) & image.dtype.type((1 << width) - 1)
     return elements.like(_matrix(operand, codes), memory)
 
 

@@ -109,7 +109,7 @@ class TensorMultiply(Operation):
         return Trace(
             row,
             col,
-            TensorPlace(first.lane + d.lane, first.column + d.column, 0, d.bit + result.shift, _width(result), d.cta),
+            TensorPlace(first.lane + d.lane, first.column + d.column, 0, d.bit, _width(result), d.cta),
             None,
             terms(depth, a, b, _picking(instruction, product.a.depth, row, selector)),
             {},
@@ -134,7 +134,7 @@ class _Cells(NamedTuple):
             dict(zip(apart, copy, strict=True)) for copy in itertools.product(*(range(placed.sizes[axis]) for axis in apart))
         ]
         every = [placed.locate(**at, **self.selected, **copy) for copy in copies]  # type: ignore[arg-type]  # no selection is called check
-        low, width = low + self.operand.shift, width or _width(self.operand)
+        width = width or _width(self.operand)
         first, *others = [TensorPlace(place.lane, place.column, 0, place.bit + low, width, place.cta) for place in every]
         return first._replace(copies=tuple(others))
 

@@ -17,7 +17,8 @@ def tables(spec: Spec) -> dict[str, Any]:
     if not spec.tensor_memories:
         return {}
     containers = [
-        {"elements": each.elements, "bits": each.bits} | without_empty(when=condition(each.when)) for each in spec.types.containers
+        {"elements": each.elements, "bits": each.bits} | without_empty(shift=each.shift, when=condition(each.when))
+        for each in spec.types.containers
     ]
     rules = {} if spec.tensor_products is None else {"products": _products(spec.tensor_products)}
     return {"tensor": [_memory(memory) for memory in spec.tensor_memories], "containers": containers, **rules}

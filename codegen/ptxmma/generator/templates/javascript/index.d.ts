@@ -476,7 +476,7 @@ export interface DatabaseTables {
     scales?: { of: string; stype: string[]; block: number; targets?: string[] }[];
   };
   /** The containers of narrow elements. */
-  containers?: { elements: string[]; bits: number; when?: string }[];
+  containers?: { elements: string[]; bits: number; shift?: number; when?: string }[];
   qualifiers: Table<QualifierEntry & { name: string }>;
   /** The names of qualifiers that forms have, with spaces between. */
   names: string[];
@@ -561,6 +561,7 @@ export class TensorPlaces {
   readonly selections: Record<string, number[]>;
   readonly unit: number;
   readonly width: number;
+  readonly shift: number;
   readonly ctas: number;
   readonly columns: number;
   locate(point: Record<string, number>): TensorPlace;

@@ -193,7 +193,9 @@ export class TensorView {
    */
   #cell({ places, selected, base, fragment }, place) {
     const point = places.at(place, selected);
-    return point && { place, point, register: fragment ? registerOf(fragment, places, place, base) : null };
+    if (!point) return null;
+    const there = places.locate({ ...selected, ...point });
+    return { place: there, point, register: fragment ? registerOf(fragment, places, there, base) : null };
   }
 
   /**
@@ -235,7 +237,7 @@ export class TensorView {
     const { partition, cell } = scene.places.memory;
     const each = Math.max(1, cell / scene.places.unit);
     const drawn = picked && this.board.tables.find((table) => table.id === `${picked.cta}/${Math.floor((picked.lane + scene.base.lane) / partition)}`);
-    if (drawn && picked) this.board.cursor = { table: drawn, row: (picked.lane + scene.base.lane) % partition, col: picked.column * each + (each > 1 ? picked.bit / scene.places.unit : 0) };
+    if (drawn && picked) this.board.cursor = { table: drawn, row: (picked.lane + scene.base.lane) % partition, col: picked.column * each + (each > 1 ? Math.floor(picked.bit / scene.places.unit) : 0) };
   }
 
   /**
@@ -246,9 +248,9 @@ export class TensorView {
    * @returns {number}
    */
   #light(scene, focus, place) {
-    if (["cta", "lane", "column", "bit"].every((name) => place[/** @type {keyof TensorPlace} */ (name)] === focus.place[/** @type {keyof TensorPlace} */ (name)])) return 2;
     const cell = this.#cell(scene, place);
     if (!cell) return 0;
+    if (["cta", "lane", "column", "bit"].every((name) => cell.place[/** @type {keyof TensorPlace} */ (name)] === focus.place[/** @type {keyof TensorPlace} */ (name)])) return 2;
     const [one, other] = [cell.register, focus.register];
     if (one && other && one.cta === other.cta && one.warp === other.warp && one.lane === other.lane && one.address === other.address) return 1;
     return Number(scene.places.coordinates.every((axis) => cell.point[axis] === focus.point[axis]));
