@@ -243,3 +243,40 @@ def test_sparse_products_of_k_192_are_those_of_sm_107a() -> None:
     assert of_product(product) >> 31 == 1
     with pytest.raises(IllegalProductError, match=r"sparsity_version = v0; legal: v1 \(sm_107a\)"):
         ptxmma.instruction(_SPARSE, m=128, n=64, k=192, sparsity_version="v0")
+
+
+@pytest.mark.parametrize(
+    ("opcode", "chosen", "targets", "blocks"),
+    [
+        ("mma.cta_group::1.kind::mxf8f6f4.block_scale", {"k": 64, "n": 8}, {"sm_107a", "sm_107f"}, 2),
+        ("mma.cta_group::1.kind::mxf8f6f4.block_scale.block32", {"k": 64, "n": 256}, {"sm_107a", "sm_107f"}, 2),
+        ("mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X", {"k": 64, "n": 64}, {"sm_107a"}, 2),
+        ("mma.cta_group::2.kind::mxf8f6f4.block_scale", {"k": 64, "m": 256, "n": 16}, {"sm_107a", "sm_107f"}, 2),
+        ("mma.sp.cta_group::1.kind::mxf8f6f4.block_scale", {"k": 128, "n": 64}, {"sm_107a", "sm_107f"}, 2),
+        ("mma.sp.cta_group::2.kind::mxf8f6f4.block_scale.block32", {"k": 128, "m": 256, "n": 32}, {"sm_107a", "sm_107f"}, 2),
+        ("mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::2X", {"k": 64, "n": 64, "stype": "ue4m3"}, {"sm_107a"}, 2),
+    ],
+)
+def test_products_of_rubin(opcode: str, chosen: dict[str, Any], targets: set[str], blocks: int) -> None:
+    """Twice the depth of FP8, and ue4m3 in blocks of 32 (PTX ISA 9.4, Tables 48 and 69 with their notes)."""
+    element = "e2m1" if "mxf4" in opcode else "e4m3"
+    given: dict[str, Any] = {"m": 128, "dtype": "f32", "atype": element, "btype": element} | chosen
+    product = ptxmma.instruction(f"tcgen05.{opcode}", **given)
+    assert set(product.accepted_by()) == targets
+    assert product.operand("scale-A-tmem").sizes["block"] == blocks
+    format = ptxmma.descriptors.codec("instruction", kind=product.qualifiers["kind"])
+    assert not format.mistakes(ptxmma.descriptors.of_product(product))
+
+
+@pytest.mark.parametrize(
+    ("opcode", "chosen", "message"),
+    [
+        ("mma.cta_group::2.kind::mxf8f6f4.block_scale", {"k": 64, "m": 128}, "does not allow m = 128"),
+        ("mma.sp.cta_group::2.kind::mxf8f6f4.block_scale", {"k": 128, "m": 128}, "does not allow m = 128"),
+        ("mma.cta_group::1.kind::mxf8f6f4.block_scale", {"k": 128}, "k = 128"),
+    ],
+)
+def test_what_rubin_does_not_take(opcode: str, chosen: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"m": 128, "n": 64, "dtype": "f32", "atype": "e4m3", "btype": "e4m3"} | chosen
+    with pytest.raises(IllegalProductError, match=message):
+        ptxmma.instruction(f"tcgen05.{opcode}", **given)

@@ -6952,9 +6952,10 @@ INSERT INTO product_depths VALUES
 (9,8,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',96,'PTX ISA 9.4, Table 48'),
 (10,9,'[{"name":["tcgen05.mma","tcgen05.mma.ws"],"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',64,'PTX ISA 9.4, Table 48'),
 (11,10,'[{"name":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',128,'PTX ISA 9.4, Table 48'),
-(12,11,'[{"name":["tcgen05.mma"],"kind":["kind::mxf8f6f4"],"scale_vec":["block32"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',64,'PTX ISA 9.4, Table 48'),
-(13,12,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',128,'PTX ISA 9.4, Table 48'),
-(14,13,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',192,'PTX ISA 9.4, Table 48');
+(12,11,'[{"name":["tcgen05.mma"],"kind":["kind::mxf8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',64,'PTX ISA 9.4, Tables 48 and 69'),
+(13,12,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',128,'PTX ISA 9.4, Table 48'),
+(14,13,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',128,'PTX ISA 9.4, Table 48'),
+(15,14,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',192,'PTX ISA 9.4, Table 48');
 
 INSERT INTO product_depth_targets VALUES
 (9,0,'sm_103a'),
@@ -6963,7 +6964,8 @@ INSERT INTO product_depth_targets VALUES
 (11,0,'sm_107f'),
 (12,0,'sm_107f'),
 (13,0,'sm_107f'),
-(14,0,'sm_107f');
+(14,0,'sm_107f'),
+(15,0,'sm_107f');
 
 INSERT INTO product_sparsities VALUES
 (1,0,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4","kind::mxf4nvf4"],"k":[128]}]','v0','PTX ISA 9.4, 9.7.18.10.9.3'),
@@ -7037,7 +7039,7 @@ INSERT INTO product_scales VALUES
 (2,1,'[{"kind":["kind::mxf4"]}]',32,'9.7.16.10.7.1, Table 57'),
 (3,2,'[{"kind":["kind::mxf4nvf4"],"scale_vec":["scale_vec::2X","block32"]}]',32,'9.7.16.10.7.1, Table 57'),
 (4,3,'[{"kind":["kind::mxf4nvf4"],"scale_vec":["scale_vec::4X","block16"]}]',16,'9.7.16.10.7.1, Table 57'),
-(5,4,'[{"kind":["kind::mxf4nvf4"],"scale_vec":["block32"]}]',32,'PTX ISA 9.4, Table 69');
+(5,4,'[{"kind":["kind::mxf4nvf4"],"scale_vec":["scale_vec::2X","block32"]}]',32,'PTX ISA 9.4, Table 69');
 
 INSERT INTO product_scale_stype VALUES
 (1,0,'ue8m0'),

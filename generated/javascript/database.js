@@ -3809,7 +3809,8 @@ export const database = {
    {"of":"name=tcgen05.mma kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma kind=kind::mxf4nvf4 scale_vec=block16|block32","k":96,"targets":["sm_103a","sm_107a"]},
    {"of":"name=tcgen05.mma|tcgen05.mma.ws kind=kind::f8f6f4 atype=e4m3|e5m2 btype=e4m3|e5m2","k":64,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma.sp|tcgen05.mma.ws.sp kind=kind::f8f6f4 atype=e4m3|e5m2 btype=e4m3|e5m2","k":128,"targets":["sm_107f"]},
-   {"of":"name=tcgen05.mma kind=kind::mxf8f6f4 scale_vec=block32 atype=e4m3|e5m2 btype=e4m3|e5m2","k":64,"targets":["sm_107f"]},
+   {"of":"name=tcgen05.mma kind=kind::mxf8f6f4 atype=e4m3|e5m2 btype=e4m3|e5m2","k":64,"targets":["sm_107f"]},
+   {"of":"name=tcgen05.mma.sp kind=kind::mxf8f6f4 atype=e4m3|e5m2 btype=e4m3|e5m2","k":128,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma kind=kind::mxf4nvf4 scale_vec=block16|block32","k":128,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma.sp kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma.sp kind=kind::mxf4nvf4 scale_vec=block16|block32","k":192,"targets":["sm_107f"]}
   ],
@@ -3840,7 +3841,7 @@ export const database = {
    {"of":"kind=kind::mxf4","stype":["ue8m0"],"block":32},
    {"of":"kind=kind::mxf4nvf4 scale_vec=scale_vec::2X|block32","stype":["ue8m0"],"block":32},
    {"of":"kind=kind::mxf4nvf4 scale_vec=scale_vec::4X|block16","stype":["ue8m0","ue4m3"],"block":16},
-   {"of":"kind=kind::mxf4nvf4 scale_vec=block32","stype":["ue4m3"],"block":32,"targets":["sm_107f"]}
+   {"of":"kind=kind::mxf4nvf4 scale_vec=scale_vec::2X|block32","stype":["ue4m3"],"block":32,"targets":["sm_107f"]}
   ]
  }
 };
