@@ -684,6 +684,16 @@ def test_a_wrong_address_or_operation_is_an_error_with_a_place(tmp_path: Path, f
     assert re.search(message, result.stderr), result.stderr
 
 
+def test_fields_of_a_descriptor_that_depend_on_each_other(tmp_path: Path) -> None:
+    spec = Path(shutil.copytree(paths.SPEC, tmp_path / "spec", ignore=shutil.ignore_patterns("evidence", "schema")))
+    place = spec / "descriptors.yaml"
+    text = place.read_text(encoding="utf-8")
+    here = text.index('name: "tcgen05_instruction_mxf4"')
+    old, new = "low: 2, width: 1, default: 0, source", "low: 2, width: 1, default: 0, cases: [{when: {k: 96}}], source"
+    place.write_text(text[:here] + text[here:].replace(old, new, 1), encoding="utf-8")
+    assert "'sparse' depends on itself: 'k' depends on it" in _run("validate", "--spec", spec).stderr
+
+
 #: A second memory that is wrong, as an edit of the odd one: old text, new text, message.
 _MEMORIES = {
     "two for what no other names": ('of: {family: "rack"}\nsource', "source", "a second tensor memory without `of`"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import random
 import re
@@ -394,3 +395,21 @@ def test_the_command_shows_masks() -> None:
 
 def test_the_library_offers_descriptors() -> None:
     assert ptxmma.descriptors.instruction_descriptor is instruction_descriptor
+
+
+def test_scale_ids_of_k_96_are_those_of_three_factors() -> None:
+    """Three factors of .block32 (K = 96, or 192 sparse) begin at any byte of a cell (PTX ISA 9.1, 9.7.16.10.7.2.4), others at 0 or 2."""
+    given: dict[str, Any] = {"m": 128, "n": 64, "scale_type": "ue8m0"}
+    format = codec("instruction", kind="mxf4")
+    for name, k in itertools.product(("scale_a_id", "scale_b_id"), (64, 96, 128)):
+        for number in range(4):
+            if k == 96 or number in (0, 2):
+                assert format.decode(format.encode(**given, k=k, **{name: number}))[name] == number
+                assert not format.wrong_fields(format.encode(**given, k=k, **{name: number}))
+            else:
+                with pytest.raises(ValueError, match=f"{name} = {number} is not legal with kind::mxf4; allowed: 0, 2"):
+                    format.encode(**given, k=k, **{name: number})
+    low = format.field("scale_a_id").low
+    assert not format.wrong_fields(format.encode(**given, k=192, sparse=True) | 1 << low)  # three factors of the elements that are kept
+    wrong = format.wrong_fields(format.encode(**given, k=128, sparse=True) | 1 << low)  # K is another field of a sparse product
+    assert [each.text for each in wrong] == ["scale_a_id holds 1; allowed: 0, 2"]

@@ -110,15 +110,13 @@ def test_c_knows_the_products_that_python_resolves(opcode: tuple[str, str, str, 
 def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) -> None:
     assert headers.ptxmma_tcgen05_product_is_legal(product)
     chosen = [name for name in ("scale_a_id", "scale_b_id") if "stype" in dict(instruction.variant.chosen)]
-    every = [number for number in range(6) if headers.ptxmma_tcgen05_product_scale_id_is_legal(product, number)]
-    # Of three factors the table of the instruction descriptor has these alone.
-    legal = every[::2] if headers.ptxmma_tcgen05_product_scale_factors(product) == 3 else every
+    legal = [number for number in range(6) if headers.ptxmma_tcgen05_product_scale_id_is_legal(product, number)]
     ids = {name: legal[-number] for number, name in enumerate(chosen)}
     version = {"sparsity_version": int(dict(instruction.variant.chosen).get("sparsity_version") == "v1")}
     for operand in instruction.forms[0].operands:
         if operand.kind != "tensor-scales" or not isinstance(operand, TensorOperand) or operand.tensor is None:
             continue
-        assert every == [*operand.tensor.selections["scale_id"]]
+        assert legal == [*operand.tensor.selections["scale_id"]]
         assert headers.ptxmma_tcgen05_product_scale_factors(product) == operand.tensor.sizes["block"]
         for number in {*range(4)} - {*legal}:
             with pytest.raises(ValueError, match=f"scale_{operand.of}_id = {number} is not legal"):

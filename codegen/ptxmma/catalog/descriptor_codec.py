@@ -36,7 +36,7 @@ class Codec:
         own = {field.name for field in format.fields}
         self._tested = {field.name: {key for case in field.cases for when in case.when for key in when} & own for field in format.fields}
         #: Fields whose cases test others come after these.
-        self._order = sorted(format.fields, key=lambda field: bool(self._tested[field.name]))
+        self._order = sorted(format.fields, key=lambda field: len(self._needed(field.name)))
 
     def encode(self, **fields: Value) -> int:
         """The bits of a descriptor.
@@ -111,7 +111,7 @@ class Codec:
         unread = {field.name for field in self.format.fields if mask(field) & unknown}
         wrong = []
         for field, stored, _ in rows:
-            if field.name in unread or self._tested[field.name] & unread:
+            if field.name in unread or self._needed(field.name) & unread:
                 continue
             if field.fixed is not None and stored != field.fixed:
                 wrong.append(Mistake(field.name, f"{field.name} is {stored}; it is always {field.fixed}"))
@@ -125,13 +125,18 @@ class Codec:
             )
         return wrong
 
-    def legal(self, field: DescriptorField, other: str = "", stored: int = 0) -> set[int]:
-        """What a field may hold, where the field that its cases test, ``other``, holds ``stored``."""
+    def legal(self, field: DescriptorField, stored: Mapping[str, int] | None = None) -> set[int]:
+        """The numbers that a field may hold, where the fields of :meth:`needed` hold the numbers ``stored``, by name."""
         facts = self._facts
         for tested in self._order:
-            if tested.name == other:
-                facts[other] = self._meaning(tested, stored, facts)
+            if stored and tested.name in stored:
+                facts[tested.name] = self._meaning(tested, stored[tested.name], facts)
         return {number for number in range(1 << width_of(field)) if self._fits(field, number, facts)}
+
+    def needed(self, field: DescriptorField) -> list[DescriptorField]:
+        """The fields on which a field depends: those that its cases test, and those on which these depend."""
+        names = self._needed(field.name)
+        return [each for each in self._order if each.name in names]
 
     def field(self, name: str) -> DescriptorField:
         """The field of a name.
@@ -156,6 +161,15 @@ class Codec:
         """The first number, in the field's unit, that is too large for a field."""
         field = self.field(name)
         return 1 << width_of(field) + field.shift
+
+    def _needed(self, name: str) -> set[str]:
+        found: set[str] = set()
+        left = [name]
+        while left:
+            new = self._tested[left.pop()] - found
+            found |= new
+            left += new
+        return found
 
     # --- one field ----------------------------------------------------------------------------------------------------------
 

@@ -612,23 +612,23 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_mxf4_is_legal(
   if (descriptor & 0x2000043u) return 0;
   switch (kind) {
     case PTXMMA_TCGEN05_KIND_MXF4:
-      return (0x5u >> fields.scale_b_id & 1) &&
+      return (((0xdu >> fields.k & 1) ? 0x5u : 0xfu) >> fields.scale_b_id & 1) &&
              (0x2u >> fields.atype & 1) &&
              (0x2u >> fields.btype & 1) &&
              (0x1u >> fields.a_majorness & 1) &&
              (0x1u >> fields.b_majorness & 1) &&
              (0x2u >> fields.scale_type & 1) &&
-             (0x5u >> fields.scale_a_id & 1) &&
+             (((0xdu >> fields.k & 1) ? 0x5u : 0xfu) >> fields.scale_a_id & 1) &&
              ((!fields.sparse ? 0x7u : 0x3u) >> fields.k & 1) &&
              ((0x2u >> (fields.m >> 7) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 7) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1));
     case PTXMMA_TCGEN05_KIND_MXF4NVF4:
-      return (0x5u >> fields.scale_b_id & 1) &&
+      return (((0xdu >> fields.k & 1) ? 0x5u : 0xfu) >> fields.scale_b_id & 1) &&
              (0x2u >> fields.atype & 1) &&
              (0x2u >> fields.btype & 1) &&
              (0x1u >> fields.a_majorness & 1) &&
              (0x1u >> fields.b_majorness & 1) &&
              (0x7u >> fields.scale_type & 1) &&
-             (0x5u >> fields.scale_a_id & 1) &&
+             (((0xdu >> fields.k & 1) ? 0x5u : 0xfu) >> fields.scale_a_id & 1) &&
              ((!fields.sparse ? 0x7u : 0x3u) >> fields.k & 1) &&
              ((0x2u >> (fields.m >> 7) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 7) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1));
     default:

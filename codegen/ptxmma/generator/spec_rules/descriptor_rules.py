@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ptxmma.catalog.column_masks import mask_problems
 from ptxmma.generator.problems import Problem, clash
@@ -40,12 +40,19 @@ def _bits(context: RuleContext, format: DescriptorFormat, number: int) -> Iterat
         owners |= {bit: index for bit in bits if bit not in owners}
 
 
+def _reached(tested: Mapping[str, set[str]], name: str) -> set[str]:
+    """A field, and the fields on which it depends."""
+    found, left = {name}, [name]
+    while left:
+        new = tested.get(left.pop(), set()) - found
+        found |= new
+        left += new
+    return found
+
+
 def _cases(context: RuleContext, format: DescriptorFormat, number: int) -> Iterator[Problem]:
     tested = {field.name: {key for case in field.cases for when in case.when for key in when} - {"kind"} for field in format.fields}
     for index, field in enumerate(format.fields):
-        if len(tested[field.name]) > 1:
-            names = " and ".join(sorted(tested[field.name]))
-            yield Problem(context.at("descriptors", number, "fields", index), f"{field.name!r} depends on {names}; one is the most")
         most = (1 << field.width + (field.upper is not None)) - 1
         place = ("descriptors", number, "fields", index)
         for key, stored in (("default", field.default), ("fixed", field.fixed)):
@@ -60,5 +67,5 @@ def _cases(context: RuleContext, format: DescriptorFormat, number: int) -> Itera
             for when in case.when:
                 yield from context.known("kind", map(str, when.get("kind", ())), format.kinds, *here, "when")
                 yield from context.known("field", when.keys() - {"kind"}, tested, *here, "when")
-                if deep := [key for key in when if tested.get(key)]:
-                    yield Problem(context.at(*here, "when"), f"{deep[0]!r} itself depends on {min(tested[deep[0]])!r}; test that")
+                if circle := [key for key in when if field.name in _reached(tested, key)]:
+                    yield Problem(context.at(*here, "when"), f"{field.name!r} depends on itself: {circle[0]!r} depends on it")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.descriptor_bits import ones, spare, width_of
@@ -149,21 +151,17 @@ def _checks(codec: Codec) -> Iterator[Check]:
         if field.fixed is not None:
             yield Check(field.name, f"(descriptor >> {field.low} & {ones(field.width):#x}) == {field.fixed}")
             continue
-        own = {other.name: other for other in format.fields}
-        tested = next((own[key] for case in field.cases for when in case.when for key in when if key in own), None)
-        if tested is None:
-            sets = {frozenset(codec.legal(field)): [0]} if field.cases else {}
-        else:
-            sets = {}
-            for stored in range(1 << width_of(tested)):
-                sets.setdefault(frozenset(codec.legal(field, tested.name, stored)), []).append(stored)
-        masks = {_mask(legal): numbers for legal, numbers in sets.items()}
+        tested = codec.needed(field)
+        masks: dict[int, list[tuple[int, ...]]] = {}
+        for stored in itertools.product(*(range(1 << width_of(each)) for each in tested)) if field.cases else ():
+            legal = codec.legal(field, {each.name: number for each, number in zip(tested, stored, strict=True)})
+            masks.setdefault(_mask(legal), []).append(stored)
         if masks.keys() <= {_mask(range(1 << width_of(field)))}:
             continue
         *others, last = masks
         text = f"{last:#x}u"
         for mask in others:
-            text = f"({_among(tested, masks[mask])} ? {mask:#x}u : {text})"
+            text = f"({_hold(tested, masks[mask])} ? {mask:#x}u : {text})"
         yield Check(field.name, f"{text} >> {_stored(field)} & 1")
 
 
@@ -201,9 +199,26 @@ def _mask(numbers: Iterable[int]) -> int:
     return sum(1 << number for number in numbers)
 
 
-def _among(field: DescriptorField | None, numbers: list[int]) -> str:
+def _hold(fields: Sequence[DescriptorField], numbers: Sequence[tuple[int, ...]]) -> str:
+    """Whether fields hold the numbers of one of the tuples."""
+    first, *rest = fields
+    if not rest:
+        return _among(first, [number for (number,) in numbers])
+    together: dict[tuple[tuple[int, ...], ...], list[int]] = {}
+    for number in dict.fromkeys(each[0] for each in numbers):
+        together.setdefault(tuple(each[1:] for each in numbers if each[0] == number), []).append(number)
+    parts = []
+    for others, own in together.items():
+        both = [
+            *([f"({_among(first, own)})"] if len(own) < 1 << width_of(first) else []),
+            *([f"({_hold(rest, others)})"] if len(others) < math.prod(1 << width_of(each) for each in rest) else []),
+        ]
+        parts.append(" && ".join(both) if len(both) == 1 or len(together) == 1 else f"({' && '.join(both)})")
+    return " || ".join(parts)
+
+
+def _among(field: DescriptorField, numbers: list[int]) -> str:
     """Whether a field holds one of the numbers."""
-    assert field is not None
     if width_of(field) == 1:
         return _stored(field) if numbers == [1] else f"!{_stored(field)}"
     return f"{_mask(numbers):#x}u >> {_stored(field)} & 1"

@@ -88,8 +88,9 @@ export function decodedDescriptor(bits) {
 export function explainedDescriptor(format, kind, bits) {
   /** @type {Record<string, number | string>} */
   const known = { kind };
-  const dependent = (/** @type {DescriptorFormat["fields"][number]} */ field) => Number((field.cases ?? []).some(({ when = "" }) => when.replace(/\bkind=/g, "").includes("=")));
-  const rows = [...format.fields].sort((one, other) => dependent(one) - dependent(other)).map((field) => {
+  // A field whose cases test others comes after these.
+  const depth = (/** @type {DescriptorFormat["fields"][number]} */ field) => /** @type {number} */ (Math.max(0, ...format.fields.filter(({ name }) => (field.cases ?? []).some(({ when = "" }) => new RegExp(`\\b${name}=`).test(when))).map((each) => 1 + depth(each))));
+  const rows = [...format.fields].sort((one, other) => depth(one) - depth(other)).map((field) => {
     const { name, low, width, upper, shift = 0, less = 0, fixed, cases } = field;
     const own = Number((bits >> BigInt(low)) & ((1n << BigInt(width)) - 1n));
     const stored = upper === undefined ? own : own + Number((bits >> BigInt(upper)) & 1n) * 2 ** width;
