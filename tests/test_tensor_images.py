@@ -232,7 +232,7 @@ _NVF4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale"
         ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", {}, "e2m1, ue8m0 for each 32; e2m1, ue8m0 for each 32"),
         ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32", {"k": 96}, "e2m1, ue8m0 for each 32; e2m1, ue8m0 for each 32"),
         (f"{_NVF4}.block16", {"stype": "ue4m3"}, "e2m1, ue4m3 for each 16; e2m1, ue4m3 for each 16"),
-        (f"{_NVF4}.scale_vec::2X", {}, "e2m1, ue8m0 for each 32; e2m1, ue8m0 for each 32"),
+        (f"{_NVF4}.scale_vec::2X", {"stype": "ue8m0"}, "e2m1, ue8m0 for each 32; e2m1, ue8m0 for each 32"),
     ],
 )
 def test_from_numbers_through_tensor_memory_to_a_product_and_back(opcode: str, arguments: dict[str, Any], formats: str) -> None:
