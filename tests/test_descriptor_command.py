@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.shared_formats import read_by
 from ptxmma.cli import main
-from ptxmma.matrices.canonical import Geometry
 from ptxmma.matrices.descriptors import Descriptor, suspicions
+from ptxmma.matrices.shared.canonical import Geometry
+from ptxmma.matrices.shared.readable_types import readable
 from ptxmma.matrices.shared_memory import SharedLayout
-from ptxmma.matrices.shared_types import readable
 
 _GOOD = 0x4000004000010040
 

@@ -31,11 +31,11 @@ from ptxmma.generator import pipeline
 from ptxmma.generator.emit import index_functions, javascript, python_layouts
 from ptxmma.generator.emit.javascript.bundle import bundled
 from ptxmma.generator.emit.javascript.short_texts import template
-from ptxmma.matrices.accesses import access_patterns
 from ptxmma.matrices.arrangements import arrangement, names
 from ptxmma.matrices.descriptors import Descriptor, suspicions
+from ptxmma.matrices.shared.accesses import access_patterns
+from ptxmma.matrices.shared.readable_types import readable
 from ptxmma.matrices.shared_memory import SharedLayout
-from ptxmma.matrices.shared_types import readable
 from ptxmma.model.formula import evaluate, parse
 
 NODE = shutil.which("node")

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 import ptxmma
 from ptxmma.cli import main
-from ptxmma.matrices.accesses import Access, access_patterns, different
-from ptxmma.matrices.accesses import wavefronts as cost_of
-from ptxmma.matrices.canonical import Geometry
+from ptxmma.matrices.shared.accesses import Access, access_patterns, different
+from ptxmma.matrices.shared.accesses import wavefronts as cost_of
+from ptxmma.matrices.shared.canonical import Geometry
+from ptxmma.matrices.shared.readable_types import memory_of
 from ptxmma.matrices.shared_memory import SharedLayout, bank_conflicts
-from ptxmma.matrices.shared_types import memory_of
 
 _K128 = ("--type", "bf16", "--major", "k", "--swizzle", "128", "--rows", "64", "--cols", "64")
 _MN64 = ("--type", "f16", "--major", "mn", "--swizzle", "64", "--rows", "64", "--cols", "16")

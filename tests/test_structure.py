@@ -1,9 +1,8 @@
-"""The structure of the code: imports run one way, file names are unique, files are short."""
+"""The structure of the code: imports run one way, files are short."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -77,12 +76,6 @@ def test_imports_run_one_way() -> None:
 def test_modules_have_no_circles() -> None:
     """No circle of imports, not even of those inside functions.  Only annotations may name a class that calls the module."""
     list(TopologicalSorter(_modules(types=False)).static_order())
-
-
-def test_file_names_are_unique() -> None:
-    """A name in a traceback or in an editor's list identifies the file."""
-    names = Counter(path.name for folder in (_SOURCE, _PROOF) for path in folder.rglob("*.py"))
-    assert [name for name, count in names.items() if count > 1 and name not in ("__init__.py", "__main__.py")] == []
 
 
 def test_the_product_runs_without_its_proof() -> None:

@@ -14,7 +14,7 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
-from ptxmma.matrices.suspicions import suspicions
+from ptxmma.matrices.shared.suspicions import suspicions
 from ptxmma.ptx.known_bits import Bits, KnownBits, RegisterBits
 from ptxmma.ptx.literals import integer
 

@@ -15,8 +15,8 @@ from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padd
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ptxmma.matrices.matrix_descriptor import Descriptor
-    from ptxmma.matrices.suspicions import Suspicion
+    from ptxmma.matrices.shared.descriptor import Descriptor
+    from ptxmma.matrices.shared.suspicions import Suspicion
     from ptxmma.model import DescriptorField, ElementType
 
 
@@ -69,7 +69,7 @@ def encode(family: str | None, swizzle: str, as_json: bool, database: str | None
         bits = described.encode(database=database)
     except ValueError as error:
         raise click.UsageError(in_options(str(error))) from None
-    from ptxmma.matrices.suspicions import suspicions
+    from ptxmma.matrices.shared.suspicions import suspicions
 
     wrong = suspicions(bits, given["major"] and given["major"].upper(), element=given["element"], family=family, database=database)
     if as_json:
@@ -87,8 +87,8 @@ def _described(family: str, swizzle: str, given: dict[str, Any], database: str |
     Raises:
         ValueError: a value that is not legal.
     """
-    from ptxmma.matrices.canonical import Geometry
-    from ptxmma.matrices.matrix_descriptor import Descriptor
+    from ptxmma.matrices.shared.canonical import Geometry
+    from ptxmma.matrices.shared.descriptor import Descriptor
 
     tile = {"element": "--type", "major": "--major", "rows": "--rows", "cols": "--cols"}
     missing = [option for name, option in tile.items() if given[name] is None]
@@ -133,7 +133,7 @@ def decode(descriptor: int, family: str | None, element: str | None, major: str 
       ptxmma descriptor decode 0x4000004000010040 --type bf16 --major k
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.catalog.descriptor_readers import marked, reads
-    from ptxmma.matrices.suspicions import suspicions
+    from ptxmma.matrices.shared.suspicions import suspicions
 
     spec, family = catalog_of(database).database.spec, family_of(family, database)
     kind = next((entry for entry in spec.types.elements if entry.name == element), None)
@@ -157,7 +157,7 @@ def decode(descriptor: int, family: str | None, element: str | None, major: str 
 
 def _table(bits: int, element: ElementType | None, form: str, family: str, database: str | None) -> None:
     from ptxmma.cli.render import Table, draw
-    from ptxmma.matrices.canonical import matrix_codec
+    from ptxmma.matrices.shared.canonical import matrix_codec
 
     columns = ["field", "bits", "holds", "means", *([f"in {element.name}"] if element else []), "title"]
     rows: list[list[str | int | None]] = []
@@ -195,10 +195,10 @@ def _use(stride: str, layout: dict[str, Any]) -> str:
 
 def _layouts(bits: int, major: str | None, family: str, database: str | None) -> list[dict[str, Any]]:
     """The canonical layouts with the swizzle of a descriptor, of one majorness or of all."""
-    from ptxmma.matrices.canonical import canonical
-    from ptxmma.matrices.matrix_descriptor import Descriptor
-    from ptxmma.matrices.shared_types import majornesses, memory_of
-    from ptxmma.matrices.suspicions import stride_users, used_strides
+    from ptxmma.matrices.shared.canonical import canonical
+    from ptxmma.matrices.shared.descriptor import Descriptor
+    from ptxmma.matrices.shared.readable_types import majornesses, memory_of
+    from ptxmma.matrices.shared.suspicions import stride_users, used_strides
 
     swizzle, memory = Descriptor.decode(bits, family=family, database=database).swizzle, memory_of(database)
     layouts = []
@@ -218,7 +218,7 @@ def _warnings(wrong: Sequence[Suspicion]) -> list[str]:
 
 def _json(bits: int, element: ElementType | None, major: str | None, family: str, wrong: Sequence[Suspicion], database: str | None) -> None:
     from ptxmma.cli.render import emit
-    from ptxmma.matrices.canonical import matrix_codec
+    from ptxmma.matrices.shared.canonical import matrix_codec
 
     rows = []
     for field, stored, value in matrix_codec(family, database).explain(bits):

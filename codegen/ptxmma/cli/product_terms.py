@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ptxmma.catalog.operands import Operand
     from ptxmma.catalog.operands.tensor_fragment import RegisterPlace
     from ptxmma.cli.render import Cell
-    from ptxmma.matrices.canonical import Geometry
     from ptxmma.matrices.operations.summed_terms import Spot
     from ptxmma.matrices.product_operands import Multiplicand, ProductOperands
+    from ptxmma.matrices.shared.canonical import Geometry
     from ptxmma.matrices.tracing import Source, Term, Trace
 
 #: The place of data for which no source has one.

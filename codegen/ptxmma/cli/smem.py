@@ -13,7 +13,7 @@ from ptxmma.cli.tiles import family_of, family_option, in_options, padded_option
 
 if TYPE_CHECKING:
     from ptxmma.cli.render import Table
-    from ptxmma.matrices.canonical import Geometry
+    from ptxmma.matrices.shared.canonical import Geometry
 
 #: The addresses of each 16 bytes of each line.
 Units = list[list[int]]
@@ -54,7 +54,7 @@ def command(
       ptxmma smem --family tcgen05 --type tf32 --major mn --swizzle 128B_ATOM_32B --rows 64 --cols 32
       ptxmma smem --family tcgen05 --type e2m3 --padded --major k --swizzle 128 --rows 8 --cols 128
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.matrices.canonical import Geometry
+    from ptxmma.matrices.shared.canonical import Geometry
 
     strides = {name: given[name] for name in ("lbo", "sbo", "base_offset")}
     try:
@@ -93,7 +93,7 @@ def command(
 
 def _element(layout: Geometry, row: int, col: int, form: str, database: str | None) -> None:
     from ptxmma.cli.render import Table, draw, emit
-    from ptxmma.matrices.shared_types import memory_of
+    from ptxmma.matrices.shared.readable_types import memory_of
 
     address, banks = layout.address(row, col), memory_of(database).banks
     answer = {"row": row, "col": col, "address": address, "offset": address - layout.start, "bank": address // banks.bytes % banks.count}
@@ -135,7 +135,7 @@ def _map(layout: Geometry, units: Units, transpose: bool) -> Table:
 
 def _costs(layout: Geometry, form: str, database: str | None, *, apart: bool) -> None:
     from ptxmma.cli.render import Table, draw
-    from ptxmma.matrices.accesses import access_patterns
+    from ptxmma.matrices.shared.accesses import access_patterns
 
     rows = [
         (each.name, each.lanes, each.width, each.accesses, each.wavefronts, each.least)
@@ -158,8 +158,8 @@ def _picture(layout: Geometry, units: Units) -> str:
 
 def _json(layout: Geometry, units: Units | None, database: str | None) -> None:
     from ptxmma.cli.render import emit
-    from ptxmma.matrices.accesses import access_patterns
-    from ptxmma.matrices.matrix_descriptor import Descriptor
+    from ptxmma.matrices.shared.accesses import access_patterns
+    from ptxmma.matrices.shared.descriptor import Descriptor
 
     about = {
         "family": layout.family,

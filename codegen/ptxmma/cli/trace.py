@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import Operand
-    from ptxmma.matrices.canonical import Geometry
     from ptxmma.matrices.product_operands import Multiplicand
+    from ptxmma.matrices.shared.canonical import Geometry
 
 _MAJOR = click.Choice(["k", "mn"], case_sensitive=False)
 
@@ -128,9 +128,9 @@ def _images(
     instruction: Instruction, described: Mapping[str, Multiplicand], swizzle: str | None, majors: Mapping[str, str]
 ) -> dict[str, Geometry]:
     """The smallest images that hold the matrices in shared memory, whole panels of the swizzle, by the names of the matrices."""
-    from ptxmma.matrices.canonical import Geometry, canonical, stored_width
     from ptxmma.matrices.operations import operation
-    from ptxmma.matrices.shared_types import memory_of
+    from ptxmma.matrices.shared.canonical import Geometry, canonical, stored_width
+    from ptxmma.matrices.shared.readable_types import memory_of
 
     if swizzle is None and not majors:
         return {}

@@ -20,7 +20,7 @@ from ptxmma.catalog.descriptor_codec import Codec as Codec
 from ptxmma.catalog.descriptor_lookup import codec as codec
 from ptxmma.catalog.descriptor_lookup import instruction_descriptor as instruction_descriptor
 from ptxmma.catalog.product_descriptor import of_product as of_product
-from ptxmma.matrices.matrix_descriptor import Descriptor as Descriptor
-from ptxmma.matrices.matrix_descriptor import base_offset as base_offset
-from ptxmma.matrices.suspicions import Suspicion as Suspicion
-from ptxmma.matrices.suspicions import suspicions as suspicions
+from ptxmma.matrices.shared.descriptor import Descriptor as Descriptor
+from ptxmma.matrices.shared.descriptor import base_offset as base_offset
+from ptxmma.matrices.shared.suspicions import Suspicion as Suspicion
+from ptxmma.matrices.shared.suspicions import suspicions as suspicions

@@ -16,13 +16,13 @@ TensorMapBox(swizzle='CU_TENSOR_MAP_SWIZZLE_128B', inner=64, outer=64, boxes=2, 
 
 from __future__ import annotations
 
-from ptxmma.matrices.conflicts import BankConflicts as BankConflicts  # all of these belong to what this module offers
-from ptxmma.matrices.conflicts import bank_conflicts as bank_conflicts
-from ptxmma.matrices.matrix_descriptor import Descriptor as Descriptor
-from ptxmma.matrices.matrix_descriptor import base_offset as base_offset
-from ptxmma.matrices.memory_image import SharedLayout as SharedLayout
-from ptxmma.matrices.operand_reading import operand_addresses as operand_addresses
-from ptxmma.matrices.operand_reading import read_operand as read_operand
-from ptxmma.matrices.shared_operand import SharedOperand as SharedOperand
-from ptxmma.matrices.shared_operand import of as of
-from ptxmma.matrices.tensor_map import TensorMapBox as TensorMapBox
+from ptxmma.matrices.shared.conflicts import BankConflicts as BankConflicts  # all of these belong to what this module offers
+from ptxmma.matrices.shared.conflicts import bank_conflicts as bank_conflicts
+from ptxmma.matrices.shared.descriptor import Descriptor as Descriptor
+from ptxmma.matrices.shared.descriptor import base_offset as base_offset
+from ptxmma.matrices.shared.image import SharedLayout as SharedLayout
+from ptxmma.matrices.shared.image import TensorMapBox as TensorMapBox
+from ptxmma.matrices.shared.operand import SharedOperand as SharedOperand
+from ptxmma.matrices.shared.operand import of as of
+from ptxmma.matrices.shared.reading import operand_addresses as operand_addresses
+from ptxmma.matrices.shared.reading import read_operand as read_operand

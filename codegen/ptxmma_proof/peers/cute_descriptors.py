@@ -13,8 +13,8 @@ import numpy as np
 from ptxmma.catalog.descriptor_bits import ones, width_of
 from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.matrices.matrix_descriptor import Descriptor
-from ptxmma.matrices.operand_reading import operand_addresses
+from ptxmma.matrices.shared.descriptor import Descriptor
+from ptxmma.matrices.shared.reading import operand_addresses
 from ptxmma.model import DescriptorField
 from ptxmma_proof.peers import probe
 from ptxmma_proof.peers.descriptor_words import Words

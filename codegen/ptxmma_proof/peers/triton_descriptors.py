@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.matrices.matrix_descriptor import Descriptor
-from ptxmma.matrices.operand_reading import operand_addresses
+from ptxmma.matrices.shared.descriptor import Descriptor
+from ptxmma.matrices.shared.reading import operand_addresses
 from ptxmma_proof.peers import triton_compiler
 from ptxmma_proof.peers.descriptor_words import Words
 from ptxmma_proof.peers.tensor_cases import Values, instruction_codec

@@ -8,10 +8,10 @@ from typing import Any
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.operands import Operand, multiplicands
 from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
-from ptxmma.matrices.canonical import Geometry
 from ptxmma.matrices.operations.operation import MemoryPlace, Operation, element_text
 from ptxmma.matrices.operations.summed_terms import Picking, Source, Trace, in_image, terms
 from ptxmma.matrices.product_operands import Multiplicand, argument, described, product_operands
+from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.model import InstructionSet
 
 #: The sign of a product, and of the operations on bits in its place.

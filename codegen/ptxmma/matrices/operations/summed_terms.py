@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ptxmma.catalog.operands.tensor_fragment import RegisterPlace
 from ptxmma.matrices.arrangements import Place
-from ptxmma.matrices.canonical import Geometry
 from ptxmma.matrices.operations.operation import MemoryPlace, TensorPlace
+from ptxmma.matrices.shared.canonical import Geometry
 
 #: Where something is; None: in shared memory, where a descriptor says, or where no source says.
 Spot = Place | MemoryPlace | TensorPlace | None

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand, TensorOperand
-from ptxmma.matrices.canonical import Geometry
 from ptxmma.matrices.operations.operation import MemoryPlace, Operation, TensorPlace, lacks_operands, operand_of
 from ptxmma.matrices.operations.summed_terms import Picking, Source, Trace, in_image, terms
 from ptxmma.matrices.product_operands import Multiplicand, described, product_operands
+from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.model import InstructionSet
 
 #: The places of A: in shared memory, or in tensor memory.

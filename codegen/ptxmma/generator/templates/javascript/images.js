@@ -1,4 +1,4 @@
-/** Matrices in shared memory, as `ptxmma.matrices.canonical` lays them out. */
+/** Matrices in shared memory, as `ptxmma.matrices.shared.canonical` lays them out. */
 
 import { database } from "./database.js";
 import { offsets, swizzle } from "./shared_memory.js";

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,11 +14,28 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import cropped, not_empty, whole
 from ptxmma.catalog.instructions import DatabaseLike
-from ptxmma.matrices.canonical import Geometry, extent
-from ptxmma.matrices.matrix_descriptor import Descriptor
-from ptxmma.matrices.operand_reading import Places, contiguous_bytes
-from ptxmma.matrices.tensor_map import PADDED_BOX, TensorMapBox
+from ptxmma.matrices.shared.canonical import Geometry, extent
+from ptxmma.matrices.shared.descriptor import Descriptor
+from ptxmma.matrices.shared.reading import Places, contiguous_bytes
 from ptxmma.model import ElementType
+
+#: Elements along the contiguous dimension of a box of padded ones (CUDA Driver API, cuTensorMapEncodeTiled).
+_PADDED_BOX = 128
+
+
+class TensorMapBox(NamedTuple):
+    """How TMA writes the image: the tensor map's swizzle and box.
+
+    For packed elements narrower than a byte the tensor map is one of bytes, and ``inner`` counts those.  For padded ones it has the type
+    ``CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B`` or ``16U6_ALIGN16B``, and ``inner`` counts elements.  A
+    note of ``spec/shared_memory.yaml`` has the sources of what an mbarrier counts for these.
+    """
+
+    swizzle: str  # "CU_TENSOR_MAP_SWIZZLE_128B"
+    inner: int  # elements along the contiguous dimension; bytes, where elements are narrower
+    outer: int  # elements along the other
+    boxes: int  # boxes of which the image consists
+    transaction_bytes: int  # that all boxes count on an mbarrier; padding does not count
 
 
 class SharedLayout(Geometry):
@@ -276,8 +293,8 @@ class SharedLayout(Geometry):
             ValueError: the swizzle does not follow absolute addresses, or a box would start at an address that is not aligned.
         """
         mode, lines, (inner, outer) = self._canonical.mode, self._canonical.lines, self._ordered
-        if self.padded and self.panel != PADDED_BOX:
-            raise ValueError(f"TMA writes padded elements in boxes of {PADDED_BOX}; swizzle {self.swizzle} has panels of {self.panel}")
+        if self.padded and self.panel != _PADDED_BOX:
+            raise ValueError(f"TMA writes padded elements in boxes of {_PADDED_BOX}; swizzle {self.swizzle} has panels of {self.panel}")
         if self._canonical.swizzled(0, self.base_offset):
             raise ValueError(f"TMA swizzles by absolute addresses: with base_offset = {self.base_offset} no mode of it writes this image")
         allowed = self._canonical.memory.tensor_map

@@ -13,7 +13,7 @@ from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.shared_formats import matrix_format
-from ptxmma.matrices.shared_types import element_of, memory_of, paddings
+from ptxmma.matrices.shared.readable_types import element_of, memory_of, paddings
 from ptxmma.model import CanonicalLayout, ElementType, SharedMemory, Swizzle, formula
 
 #: The strides of a canonical layout, and the fields of a descriptor that hold them.

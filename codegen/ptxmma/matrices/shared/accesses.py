@@ -2,7 +2,7 @@
 
 Without NumPy, for one image at a time; :func:`ptxmma.matrices.shared_memory.bank_conflicts` takes any accesses, many at once.
 
->>> from ptxmma.matrices.canonical import Geometry
+>>> from ptxmma.matrices.shared.canonical import Geometry
 >>> for pattern in access_patterns(Geometry("bf16", "K", "128B", 64, 64)):
 ...     print(pattern.wavefronts, pattern.least, pattern.name)
 4 4 16 bytes of each of 32 lines, as ldmatrix and stmatrix
@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.operands import multiplicands
-from ptxmma.matrices.canonical import Geometry
-from ptxmma.matrices.shared_types import memory_of
+from ptxmma.matrices.shared.canonical import Geometry
+from ptxmma.matrices.shared.readable_types import memory_of
 from ptxmma.model import Banks, Layout
 
 #: Of the registers that hold several elements of a fragment.

@@ -9,8 +9,8 @@ import numpy as np
 
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Instruction, Missing
-from ptxmma.matrices.memory_image import SharedLayout
 from ptxmma.matrices.product_operands import described
+from ptxmma.matrices.shared.image import SharedLayout
 
 
 class SharedOperand(SharedLayout):

@@ -12,7 +12,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import not_empty
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.matrices.shared_types import memory_of
+from ptxmma.matrices.shared.readable_types import memory_of
 
 #: Bytes that one access of a thread covers: ``ld`` and ``st`` of 8 to 64 bits, ``.v2`` and ``.v4``.
 _WIDTHS = (1, 2, 4, 8, 16)

@@ -15,10 +15,10 @@ from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.descriptor_readers import reads
 from ptxmma.catalog.instructions import Catalog, DatabaseLike, catalog
 from ptxmma.catalog.resolution import OPERATION
-from ptxmma.matrices.canonical import STRIDES, Canonical, canonical, matrix_codec, mode_of
-from ptxmma.matrices.matrix_descriptor import Descriptor, base_offset
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
-from ptxmma.matrices.shared_types import majornesses, memory_of, paddings, readable
+from ptxmma.matrices.shared.canonical import STRIDES, Canonical, canonical, matrix_codec, mode_of
+from ptxmma.matrices.shared.descriptor import Descriptor, base_offset
+from ptxmma.matrices.shared.readable_types import majornesses, memory_of, paddings, readable
 from ptxmma.model import Majorness, Padded, SharedMemory
 
 #: More groups of 8 lines than matrices in shared memory usually have: those of twice the largest N.

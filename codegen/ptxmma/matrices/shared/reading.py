@@ -11,9 +11,9 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import not_empty
 from ptxmma.catalog.instructions import DatabaseLike
-from ptxmma.matrices.canonical import aligned, canonical, extent
-from ptxmma.matrices.matrix_descriptor import Descriptor
-from ptxmma.matrices.shared_types import element_of, memory_of
+from ptxmma.matrices.shared.canonical import aligned, canonical, extent
+from ptxmma.matrices.shared.descriptor import Descriptor
+from ptxmma.matrices.shared.readable_types import element_of, memory_of
 from ptxmma.model import ElementType
 
 Places = npt.NDArray[np.int64]
