@@ -165,14 +165,15 @@ def test_specialisations_with_equal_members_share_them(include: Path) -> None:
 # --- the host's compiler ----------------------------------------------------------------------------------------------------
 
 
-def test_each_header_compiles_alone_without_cuda(include: Path, cxx: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("standard", ["c++11", "c++17"])  # products have calls from C++17 on
+def test_each_header_compiles_alone_without_cuda(standard: str, include: Path, cxx: str, tmp_path: Path) -> None:
     texts = {path.relative_to(include).as_posix(): path.read_text() for path in sorted(include.rglob("*.cuh"))}
     headers = [name for name, text in texts.items() if "#include <cuda_runtime.h>" not in text]
     assert len(headers) > 10
     assert set(texts) - set(headers) == {"ptxmma/cuda/sparse.cuh"}  # it has kernels
     for number, header in enumerate(headers):
         (tmp_path / f"{number}.cpp").write_text(f"#include <{header}>\n")
-    command = [cxx, "-fsyntax-only", "-std=c++11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", f"-I{include}"]
+    command = [cxx, "-fsyntax-only", f"-std={standard}", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", f"-I{include}"]
     done = subprocess.run([*command, *map(str, sorted(tmp_path.glob("*.cpp")))], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
 

@@ -93,11 +93,13 @@ struct is_option<scale_input_d<Power>> {
 
 // An ID of scale factors; one at which the product reads none ends the kernel, where the descriptor would take its low bits.  Nothing is left of
 // the test where the ID is constant and legal.
+#ifdef PTXMMA_DEVICE_CODE
 template <class Product>
 static __device__ __forceinline__ uint32_t checked_scale_id(uint32_t id) {
   if (!ptxmma_tcgen05_product_scale_id_is_legal(Product::p, id)) __trap();
   return id;
 }
+#endif
 
 // What the options of a call say.
 template <class Product, bool TensorA, class... Options>
