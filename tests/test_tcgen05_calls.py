@@ -13,6 +13,7 @@ from ptxmma import paths
 from ptxmma.catalog import resolution
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.variants import recased
+from ptxmma.generator.emit import tcgen05_calls
 from ptxmma.matrices import tensor_scales
 from ptxmma.matrices.descriptors import of_product
 
@@ -60,6 +61,14 @@ _GIVEN = {
     "lane-mask": "words",
     "column-mask": "uint64_t(6)",
 }
+
+
+def test_an_instruction_without_hints_takes_none(catalog: Catalog) -> None:
+    instructions = [catalog.find("tcgen05.mma.cta_group::1.kind::f16"), catalog.find("wgmma.fence.sync.aligned")]
+    assert (
+        tcgen05_calls.taken_hints(instructions)
+        == "tcgen05.mma take CollectorA and CollectorB of <ptxmma/cuda/hints.cuh>; wgmma.fence take none"
+    )
 
 
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a"])

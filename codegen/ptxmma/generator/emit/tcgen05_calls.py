@@ -196,17 +196,22 @@ def _tags(spec: Spec, members: Sequence[Instruction]) -> dict[str, Any]:
         "conditions": ("kind", *QUALIFIERS),
         "qualifiers": _OPTIONS,
         "choices": values,
-        "hints": _hints(members),
+        "hints": taken_hints(members),
         "checked": list(_checked(spec, members, fields, immediate)),
     }
 
 
-def _hints(members: Iterable[Instruction]) -> str:
+def taken_hints(members: Iterable[Instruction]) -> str:
     """The hints that each instruction takes, in words."""
     names: dict[tuple[str, ...], dict[str, None]] = {}
     for entry in members:
         names.setdefault(hint_parameters(entry), {})[entry.variant.instruction.name] = None
-    return "; ".join(f"{' and '.join(own)} take {' and '.join(hints)} of <ptxmma/cuda/hints.cuh>" for hints, own in names.items())
+    return "; ".join(f"{' and '.join(own)} take {_list(hints)}" for hints, own in names.items())
+
+
+def _list(hints: Iterable[str]) -> str:
+    listed = " and ".join(hints)
+    return f"{listed} of <ptxmma/cuda/hints.cuh>" if listed else "none"
 
 
 def _numbers(field: DescriptorField) -> dict[str, int]:
