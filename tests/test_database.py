@@ -16,7 +16,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from ptxmma.catalog import requirements
+from ptxmma.catalog import evidence, requirements
 from ptxmma.catalog.instructions import Catalog, instruction
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator import pipeline, sqlite
@@ -235,8 +235,12 @@ def test_tables_follow_the_structs(sql: sqlite3.Connection, catalog: Catalog) ->
     ]
     assert sorted(sql.execute(query).fetchall()) == sorted(formulas)
     rows = sql.execute("SELECT tool, target, ptx, compiled_for, asked, example, answer, database FROM sightings").fetchall()
-    seen = [one for erratum in spec.errata for one in erratum.seen]
-    assert sorted(rows) == sorted(msgspec.structs.astuple(one) for one in seen)
+    seen = evidence.of(catalog.database).sightings
+    assert sorted(rows) == sorted(
+        (one.tool, target, one.ptx, one.compiled_for, one.asked, one.example, one.answer, one.database)
+        for one in seen
+        for target in one.targets
+    )
     query = "SELECT condition FROM requirements WHERE instruction = 'mma' ORDER BY position"
     mma = next(entry for entry in spec.instructions if entry.name == "mma")
     read = [json.loads(text) if text else [] for (text,) in sql.execute(query)]

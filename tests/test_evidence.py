@@ -16,7 +16,7 @@ import ptxmma
 from ptxmma import paths
 from ptxmma.catalog import digest, evidence, witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Answer, Assembled, Compared, Executed, Laid, Run, Tool, Witness
+from ptxmma.catalog.witnesses import Answer, Assembled, Compared, Executed, Laid, Run, Sighting, Tool, Witness
 from ptxmma.cli import main
 from ptxmma.generator import pipeline, proven
 from ptxmma.generator.emit.docs import agreement
@@ -226,6 +226,21 @@ def test_lines_about_instructions_that_are_gone_are_listed(toy: Path) -> None:
     file.write_text(file.read_text(encoding="utf-8").replace(".happy", ".angry"), encoding="utf-8")
     said = list(proven.gaps(pipeline.read(toy)))
     assert any("silicon.jsonl: 1 of its instructions are not in the database: toy." in line for line in said)
+
+
+def test_answers_about_errata_are_evidence(toy: Path) -> None:
+    facts = 'section: "1.1", says: "So.", holds: "Not so.", known: "It was seen.", bites: "refused"'
+    ids = ('id: "asked"', 'id: "unasked"', 'id: "words", textual: true')
+    entries = "".join(f"  - {{{each}, {facts}}}\n" for each in ids)
+    (toy / "errata.yaml").write_text(f"kind: errata\nerrata:\n{entries}", encoding="utf-8")
+    run = Run(date="2026-01-02", spec="1", tools=(), totals={})
+    about = Sighting(erratum="asked", tool="H200", targets=("sm_80", "sm_90"), answer="accepted")
+    other = msgspec.structs.replace(about, erratum="gone")
+    witnesses.write(toy / "evidence" / "errata.jsonl", [run, other, about])
+    catalog = pipeline.read(toy)
+    assert evidence.of(catalog.database).sightings == evidence.of(catalog.database).of_erratum("asked") == (about,)
+    said = [line.partition("errata.jsonl: ")[2] for line in proven.gaps(catalog) if "errata.jsonl: " in line]
+    assert said == ["no tool was asked about 1 errata: unasked", "1 of its errata are not in the database: gone"]
 
 
 def test_files_are_written_sorted_and_read_back(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import joblib
 
+from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.witnesses import Sighting
 from ptxmma.check import legality
-from ptxmma.model import Sighting, Version
+from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
 from ptxmma.ptx.operand_values import of_compact
 from ptxmma_proof import bodies
@@ -25,16 +27,16 @@ _RANGE = re.compile(r"ptxas (\d+\.\d+)(?: to (\d+\.\d+))?")
 
 
 class Difference(NamedTuple):
-    """A sighting that an assembler does not confirm."""
+    """A sighting that an assembler does not confirm on a target."""
 
-    erratum: str
     seen: Sighting
+    target: str
     cuda: str
     answer: str
 
     def __str__(self) -> str:
         asked = self.seen.asked or "a module without instructions"
-        return f"{self.erratum}: CUDA {self.cuda} on {self.seen.target} says {self.answer!r}, not {self.seen.answer!r}: {asked}"
+        return f"{self.seen.erratum}: CUDA {self.cuda} on {self.target} says {self.answer!r}, not {self.seen.answer!r}: {asked}"
 
 
 def differences(
@@ -48,37 +50,37 @@ def differences(
     Raises:
         AssemblerError: an assembler failed without a message.
     """
-    pairs = [
-        (erratum.id, seen, assembler)
-        for erratum in catalog.database.spec.errata
-        for seen in erratum.seen
+    questions = [
+        (seen, target, assembler)
+        for seen in evidence.of(catalog.database).sightings
         if not seen.example
-        for assembler in answering(seen, assemblers)
+        for target in seen.targets
+        for assembler in answering(seen, target, assemblers)
     ]
-    calls = (joblib.delayed(ask)(seen, assembler) for _, seen, assembler in pairs)
+    calls = (joblib.delayed(ask)(*question) for question in questions)
     differing = []
     # Threads: each waits for a process of its own.
     answers = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(calls)
-    for number, ((erratum, seen, assembler), answer) in enumerate(zip(pairs, answers, strict=True), 1):
+    for number, ((seen, target, assembler), answer) in enumerate(zip(questions, answers, strict=True), 1):
         if answer != seen.answer:
-            differing.append(Difference(erratum, seen, assembler.cuda, answer))
-        progress(number, len(pairs))
-    return len(pairs), differing
+            differing.append(Difference(seen, target, assembler.cuda, answer))
+        progress(number, len(questions))
+    return len(questions), differing
 
 
-def answering(seen: Sighting, assemblers: Iterable[Assembler]) -> list[Assembler]:
-    """The assemblers that a sighting is about, oldest first; none if it is about a chip."""
+def answering(seen: Sighting, target: str, assemblers: Iterable[Assembler]) -> list[Assembler]:
+    """The assemblers that a sighting on a target is about, oldest first; none if it is about a chip."""
     match = _RANGE.fullmatch(seen.tool)
     if match is None:
         return []
     first, last = Version(match[1]), Version(match[2] or match[1])
-    chosen = [one for one in assemblers if first <= Version(one.cuda) <= last and _asks(seen, one)]
+    chosen = [one for one in assemblers if first <= Version(one.cuda) <= last and _asks(seen, target, one)]
     return sorted(chosen, key=lambda one: Version(one.cuda))
 
 
-def _asks(seen: Sighting, assembler: Assembler) -> bool:
+def _asks(seen: Sighting, target: str, assembler: Assembler) -> bool:
     speaks = not seen.ptx or Version(seen.ptx) <= assembler.ptx
-    return speaks and (seen.compiled_for or seen.target) in assembler.targets
+    return speaks and (seen.compiled_for or target) in assembler.targets
 
 
 def line(seen: Sighting) -> str:
@@ -86,28 +88,29 @@ def line(seen: Sighting) -> str:
     return seen.asked if not seen.asked or seen.asked.endswith(";") else ptx.expanded(seen.asked)
 
 
-def ask(seen: Sighting, assembler: Assembler) -> str:
-    """An assembler's answer: :data:`ACCEPTED`, or its first error.
+def ask(seen: Sighting, target: str, assembler: Assembler) -> str:
+    """An assembler's answer on a target: :data:`ACCEPTED`, or its first error.
 
     Raises:
         AssemblerError: the assembler failed without a message.
     """
     text = line(seen)
     declarations = [_declared(text)] if seen.asked != text else []
-    done = bodies.assemble(assembler, seen.target, declarations, [text], seen.ptx, seen.compiled_for)
+    done = bodies.assemble(assembler, target, declarations, [text], seen.ptx, seen.compiled_for)
     return ACCEPTED if done.accepted else done.said[0].text
 
 
-def misjudged(catalog: Catalog) -> Iterator[Sighting]:
-    """The sightings that ``ptxmma check`` judges otherwise, each of the last release that knows its target."""
+def misjudged(catalog: Catalog) -> Iterator[tuple[Sighting, str]]:
+    """The sightings that ``ptxmma check`` judges otherwise, with the target, each of the last release that knows the target."""
     checked = legality.Legality(catalog)
-    ranges = {seen: _RANGE.fullmatch(seen.tool) for erratum in catalog.database.spec.errata for seen in erratum.seen if seen.database}
+    ranges = {seen: _RANGE.fullmatch(seen.tool) for seen in evidence.of(catalog.database).sightings if seen.database}
     last = {seen: match[2] or match[1] for seen, match in ranges.items() if match}
     newest = max(last.values(), key=Version, default="")
     until = {target.name: target.until or newest for target in catalog.database.spec.targets}
-    for seen in (seen for seen, release in last.items() if Version(release) >= until[seen.target]):
-        if passes(checked, seen.asked, seen.target, seen.ptx) != (seen.answer == ACCEPTED):
-            yield seen
+    for seen, release in last.items():
+        for target in seen.targets:
+            if Version(release) >= until[target] and passes(checked, seen.asked, target, seen.ptx) != (seen.answer == ACCEPTED):
+                yield seen, target
 
 
 def passes(checked: legality.Legality, asked: str, target: str, version: str) -> bool:
@@ -124,9 +127,9 @@ def _declared(text: str) -> str:
     return " ".join(dict.fromkeys(f".reg .{bank} {name};" for name, bank in _REGISTER.findall(text)))
 
 
-def database(lines: Legality, seen: Sighting, version: str) -> str:
-    """Whether the database accepts the instruction in a version, in words; empty without an instruction."""
+def database(lines: Legality, seen: Sighting, target: str, version: str) -> str:
+    """The verdict of the database on the instruction in a version, ``"accepts"`` or ``"refuses"``; empty without an instruction."""
     if not seen.asked or seen.asked.endswith(";"):
         return ""
-    first = lines.accepted_by(line(seen)).get(seen.target)
+    first = lines.accepted_by(line(seen)).get(target)
     return "accepts" if first is not None and first <= version else "refuses"

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog import evidence, witnesses
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
 from ptxmma.catalog.operands import Operand, register
 from ptxmma.catalog.witnesses import Line
@@ -143,6 +143,7 @@ class _Asker:
         self._catalog = catalog
         self._newest = newest
         self._legality = Legality(catalog)
+        self._sightings = evidence.of(catalog.database).sightings
         self._banks = matrix.banks(catalog)
         self._opcodes = tuple(f"{opcode}." for opcode in opcodes(catalog))
 
@@ -165,7 +166,7 @@ class _Asker:
                 break
         types = needed.registers | ({} if len(attempts) == len(texts) else example.declared)
         refused = [statement.spelling for statement in own if not self._takes(statement, types, needed, target)]
-        named = [erratum.id for erratum in self._catalog.database.spec.errata if any(one.example == example.sha256 for one in erratum.seen)]
+        named = list(dict.fromkeys(seen.erratum for seen in self._sightings if seen.example == example.sha256))
         agrees = attempts[-1].accepted == (not refused)
         return Record(example.section, example.ordinal, example.sha256, assembler.cuda, tuple(attempts), agrees, tuple(named))
 

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.model import Sighting, Version
+from ptxmma.catalog.witnesses import Sighting
+from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import errata, questions
 from ptxmma_proof.assemblers import Assembler
@@ -159,17 +161,15 @@ def _differing_lines(subject: Subject, column: Column, versions: Sequence[str], 
 def _explanation(subject: Subject, difference: Difference, assembler: Assembler) -> str:
     """The entries of the errata that say why an assembler refuses lines on a target; ``""`` unless there is one for each line."""
     instructions = dict(zip(subject.lines.texts, subject.instructions, strict=True))
-    ids = {
-        next((entry.id for entry in instructions[line].errata() if any(_refuses(seen, difference, assembler) for seen in entry.seen)), "")
-        for line in difference.lines
-    }
+    refusing = {seen.erratum for seen in evidence.of(subject.catalog.database).sightings if _refuses(seen, difference, assembler)}
+    ids = {next((entry.id for entry in instructions[line].errata() if entry.id in refusing), "") for line in difference.lines}
     return "" if "" in ids else ", ".join(sorted(ids))
 
 
 def _refuses(seen: Sighting, difference: Difference, assembler: Assembler) -> bool:
     refuses = seen.database == "accepts" and seen.answer != errata.ACCEPTED
-    same = seen.target == difference.target and difference.said in ("", seen.answer)
-    return refuses and same and bool(errata.answering(seen, [assembler]))
+    same = difference.target in seen.targets and difference.said in ("", seen.answer)
+    return refuses and same and bool(errata.answering(seen, difference.target, [assembler]))
 
 
 def _differing_targets(catalog: Catalog, assembler: Assembler, columns: Iterable[Column]) -> Iterator[Difference]:

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.witnesses import Sighting
 from ptxmma.check import legality
-from ptxmma.model import Sighting, Version
+from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import errata, matrix, questions
 from ptxmma_proof.assemblers import Assembler
@@ -124,13 +126,12 @@ class Explanations:
     def __init__(self, catalog: Catalog, space: Mapping[str, Neighbours]) -> None:
         self._rules = legality.Legality(catalog)
         self._changes = {line: (family, change) for family, neighbours in space.items() for line, change in neighbours.items()}
-        self._known: dict[tuple[object, str, str], list[tuple[Sighting, str]]] = {}
-        for entry in catalog.database.spec.errata:
-            for seen in entry.seen:
-                if seen.database == ("refuses" if seen.answer == errata.ACCEPTED else "accepts") and not seen.compiled_for:
-                    line = errata.line(seen)
-                    key = self._changes.get(line, line), seen.target, seen.answer
-                    self._known.setdefault(key, []).append((seen, entry.id))
+        self._known: dict[tuple[object, str, str], list[Sighting]] = {}
+        for seen in evidence.of(catalog.database).sightings:
+            if seen.database == ("refuses" if seen.answer == errata.ACCEPTED else "accepts") and not seen.compiled_for:
+                line = errata.line(seen)
+                for target in seen.targets:
+                    self._known.setdefault((self._changes.get(line, line), target, seen.answer), []).append(seen)
 
     def of_line(self, line: str, target: str, assembler: Assembler, said: str) -> str:
         """The explanation of an assembler's answer to a line on a target in its newest version; ``""`` for none."""
@@ -144,7 +145,7 @@ class Explanations:
         return self._of((family, change), target, assembler, said)
 
     def _of(self, what: object, target: str, assembler: Assembler, said: str) -> str:
-        for seen, erratum in self._known.get((what, target, said), ()):
-            if seen.ptx in ("", assembler.ptx) and errata.answering(seen, [assembler]):
-                return erratum
+        for seen in self._known.get((what, target, said), ()):
+            if seen.ptx in ("", assembler.ptx) and errata.answering(seen, target, [assembler]):
+                return seen.erratum
         return ""

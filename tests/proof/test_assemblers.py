@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import assemblers, errata, matrix, negative_space, neighbours, questions
@@ -97,24 +98,26 @@ def test_the_newest_pinned_assembler_agrees_on_neighbours(
 def test_an_erratum_explains_its_change_on_its_targets_with_its_answer(
     catalog: Catalog, newest: Assembler, space: dict[str, Neighbours], explained: Explanations
 ) -> None:
-    [erratum] = [entry for entry in catalog.database.spec.errata if entry.id == "wgmma-row-col"]
-    [seen] = [one for one in erratum.seen if ".row " in one.asked and ".col" not in one.asked]
+    known = evidence.of(catalog.database)
+    [seen] = [one for one in known.of_erratum("wgmma-row-col") if ".row " in one.asked and ".col" not in one.asked]
+    target = seen.targets[0]
     line = ptx.expanded(seen.asked)
     assert line in space["wgmma"]
-    assert explained.of_line(line, seen.target, newest, "accepted") == "wgmma-row-col"
-    assert explained.of_change("wgmma", ".row at the end", seen.target, newest, "accepted") == "wgmma-row-col"
+    assert explained.of_line(line, target, newest, "accepted") == "wgmma-row-col"
+    assert explained.of_change("wgmma", ".row at the end", target, newest, "accepted") == "wgmma-row-col"
     assert not explained.of_line(line, "sm_120a", newest, "accepted")  # another target
-    assert not explained.of_line(line, seen.target, newest, "Illegal modifier")  # another answer
+    assert not explained.of_line(line, target, newest, "Illegal modifier")  # another answer
     unasked = newest._replace(cuda="11.8")
-    assert not explained.of_change("wgmma", ".row at the end", seen.target, unasked, "accepted")  # a release that was not asked
-    assert not explained.of_change("wgmma.sp", ".rn at the end", seen.target, newest, "accepted")  # another change
+    assert not explained.of_change("wgmma", ".row at the end", target, unasked, "accepted")  # a release that was not asked
+    assert not explained.of_change("wgmma.sp", ".rn at the end", target, newest, "accepted")  # another change
     # One row may speak of several targets.
-    [selector] = [entry for entry in catalog.database.spec.errata if entry.id == "sp-k32-f16-selector"]
-    asked = next(one.asked for one in selector.seen if one.database == "refuses" and one.answer == errata.ACCEPTED)
-    targets = {one.target for one in selector.seen if one.asked == asked and one.answer == errata.ACCEPTED}
+    selector = "sp-k32-f16-selector"
+    accepted = [one for one in known.of_erratum(selector) if one.answer == errata.ACCEPTED]
+    asked = next(one.asked for one in accepted if one.database == "refuses")
+    targets = {target for one in accepted if one.asked == asked for target in one.targets}
     assert len(targets) > 5
     for target in targets & set(newest.targets):
-        assert explained.of_line(ptx.expanded(asked), target, newest, "accepted") == selector.id
+        assert explained.of_line(ptx.expanded(asked), target, newest, "accepted") == selector
     assert not explained.of_line(ptx.expanded(asked), "sm_75", newest, "accepted")
 
 

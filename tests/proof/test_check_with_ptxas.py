@@ -31,7 +31,7 @@ def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> No
     """
     checker = Checker(follow=False)
     left = []
-    for seen in errata.misjudged(catalog):
+    for seen, _ in errata.misjudged(catalog):
         line = errata.line(seen)
         registers = dict.fromkeys(re.findall(r"%(\w+)_\d+", line))
         text = ".entry k() {" + "".join(f".reg .{bank} %{bank}_<512>; " for bank in registers) + f"{line}\n}}"

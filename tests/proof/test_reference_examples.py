@@ -7,10 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog import evidence, witnesses
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.witnesses import Sighting
 from ptxmma.generator.emit.docs import errata_page
-from ptxmma.model import Sighting, Version
+from ptxmma.model import Version
 from ptxmma_proof import assemblers, errata, examples, reference
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.line_legality import Legality
@@ -186,41 +187,44 @@ def test_the_library_is_asked_with_the_types_of_the_text(tmp_path: Path, catalog
     assert record.agrees
     legality = Legality(catalog)
     asked = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 4f32 4f16x2 2f16x2 4f32"
-    seen = Sighting(tool="", target="sm_80", asked=asked, answer="")
-    assert errata.database(legality, seen, "9.0") == "refuses"
+    seen = Sighting(erratum="", tool="", targets=("sm_80",), asked=asked, answer="")
+    assert errata.database(legality, seen, "sm_80", "9.0") == "refuses"
 
 
 def test_the_database_says_what_the_errata_say_of_it(catalog: Catalog) -> None:
     legality = Legality(catalog)
     versions = {entry.cuda: entry.version for entry in catalog.database.spec.isa_versions}
     checked = 0
-    for erratum in catalog.database.spec.errata:
-        for seen in erratum.seen:
-            last = seen.tool.split()[-1]
-            if not seen.tool.startswith("ptxas"):
-                assert not seen.database
-                continue
-            # A release without a new version speaks the one before.
-            spoken = max((v for cuda, v in versions.items() if Version(cuda) <= last), key=Version)
-            assert seen.database == errata.database(legality, seen, seen.ptx or spoken), (erratum.id, seen)
-            checked += bool(seen.database)
+    for seen in evidence.of(catalog.database).sightings:
+        last = seen.tool.split()[-1]
+        if not seen.tool.startswith("ptxas"):
+            assert not seen.database
+            continue
+        # A release without a new version speaks the one before.
+        spoken = max((v for cuda, v in versions.items() if Version(cuda) <= last), key=Version)
+        for target in seen.targets:
+            assert seen.database == errata.database(legality, seen, target, seen.ptx or spoken), seen
+        checked += bool(seen.database)
     assert checked > 50
 
 
-def test_the_page_has_every_answer(catalog: Catalog) -> None:
-    errata_of_the_spec = catalog.database.spec.errata
-    assert all(bool(erratum.seen) != erratum.textual for erratum in errata_of_the_spec)
-    for erratum in errata_of_the_spec:
-        lines = errata_page.answers(erratum)
+def test_each_erratum_has_answers_or_is_textual_and_the_page_has_them(catalog: Catalog) -> None:
+    known = evidence.of(catalog.database)
+    assert {seen.erratum for seen in known.sightings} == {erratum.id for erratum in catalog.database.spec.errata if not erratum.textual}
+    for erratum in catalog.database.spec.errata:
+        question = ""
         said = []
-        for line in (line for line in lines if line.startswith(" ")):
+        for line in errata_page.answers(known.of_erratum(erratum.id)):
+            if not line.startswith(" "):
+                question = line
+                continue
             where, answer = line.strip().split(": ", 1)
             tool, *targets = where.partition(" compiled for ")[0].split(", ")
-            said += [(tool, target, answer) for target in targets if not target.startswith("PTX ISA ")]
-        assert len(said) == len(erratum.seen), erratum.id
-        for one in erratum.seen:
-            assert any((one.tool, one.target) == each[:2] and each[2].startswith(one.answer) for each in said), (erratum.id, one)
-        assert len(said) == 0 or any(not line.startswith(" ") for line in lines)
+            said.append((question, tool, tuple(target for target in targets if not target.startswith("PTX ISA ")), answer))
+        for (asked, by, on, said_so), one in zip(said, known.of_erratum(erratum.id), strict=True):
+            assert (by, on) == (one.tool, one.targets)
+            assert said_so.startswith(one.answer)
+            assert one.asked in ("", asked)
 
 
 @pytest.mark.ptxas
@@ -234,10 +238,17 @@ def test_assemblers_answer_what_the_errata_say(catalog: Catalog, pinned: list[As
 @pytest.mark.ptxas
 def test_an_answer_that_changed_is_a_difference(catalog: Catalog, pinned: list[Assembler]) -> None:
     newest = pinned[-1]
-    seen = Sighting(tool=f"ptxas {newest.cuda}", target="sm_80", asked="mma.sync.aligned.nothing 4f32 b32", answer=errata.ACCEPTED)
-    erratum = msgspec.structs.replace(catalog.database.spec.errata[0], id="invented", seen=(seen,))
-    spec = msgspec.structs.replace(catalog.database.spec, errata=(erratum,))
-    asked, (difference,) = errata.differences(Catalog(msgspec.structs.replace(catalog.database, spec=spec)), [newest])
+    seen = Sighting(
+        erratum="invented",
+        tool=f"ptxas {newest.cuda}",
+        targets=("sm_80",),
+        asked="mma.sync.aligned.nothing 4f32 b32",
+        answer=errata.ACCEPTED,
+    )
+    summary = msgspec.structs.replace(evidence.of(catalog.database), sightings=(seen,))
+    database = msgspec.structs.replace(catalog.database)
+    database.memo["evidence"] = summary
+    asked, (difference,) = errata.differences(Catalog(database), [newest])
     assert asked == 1
-    assert difference == errata.Difference("invented", seen, newest.cuda, "Unknown modifier '.nothing'")
+    assert difference == errata.Difference(seen, "sm_80", newest.cuda, "Unknown modifier '.nothing'")
     assert str(difference).startswith(f"invented: CUDA {newest.cuda} on sm_80 says \"Unknown modifier '.nothing'\", not 'accepted': mma.")

@@ -1,4 +1,4 @@
-"""The evidence of each instruction and each layout: ``evidence.json`` beside ``ptxmma.json``.
+"""The evidence of each instruction, layout and erratum: ``evidence.json`` beside ``ptxmma.json``.
 
 A witness covers the facts that the database had when the witness was run.  Evidence is outdated where one of these facts has changed since.
 An instruction that no witness covers is unproven.  Neither is an error.
@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from ptxmma.catalog.witnesses import Tool
+from ptxmma.catalog.witnesses import Sighting, Tool
 from ptxmma.model import Database, Entry
 
 #: Beside ``ptxmma.json``.
@@ -128,13 +128,14 @@ class Row(Entry, frozen=True, kw_only=True):
 
 
 class Summary(Entry, frozen=True, kw_only=True):
-    """The evidence of all instructions and layouts."""
+    """The evidence of all instructions, layouts and errata."""
 
     generated: str = ""  # what made the file, from what
     tools: tuple[Tool, ...]
     answers: tuple[dict[str, tuple[str, ...]], ...]  # CUDA release -> targets
     by_layout: dict[str, LayoutEvidence]  # by the layout's name; layouts without evidence are left out
     instructions: dict[str, Row]
+    sightings: tuple[Sighting, ...] = ()
 
     @property
     def layouts(self) -> dict[str, int]:
@@ -144,6 +145,10 @@ class Summary(Entry, frozen=True, kw_only=True):
     def of_layout(self, name: str) -> LayoutEvidence:
         """The evidence for a layout; empty where there is none."""
         return self.by_layout.get(name, LayoutEvidence())
+
+    def of_erratum(self, erratum: str) -> tuple[Sighting, ...]:
+        """The questions to tools about an erratum, by its id, and their answers; empty where there is none."""
+        return tuple(sighting for sighting in self.sightings if sighting.erratum == erratum)
 
     def of(self, canonical: str) -> Evidence:
         """The evidence for an instruction; empty where there is none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -26,8 +26,10 @@ DESCRIPTORS = "descriptors"
 FORMS = "forms"
 #: The witness with lines about what CuTe calls instructions.
 ATOMS = "atoms"
+#: The witness with lines about errata.
+ERRATA = "errata"
 #: All of them; the others have totals only.
-NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, FORMS, ATOMS, "reference", "corpus", "mutation")
+NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, FORMS, ATOMS, ERRATA, "reference", "corpus", "mutation")
 
 
 class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -195,6 +197,36 @@ class Unknown(Record, frozen=True, kw_only=True):
     atoms: tuple[str, ...]
 
 
+class Sighting(Record, frozen=True, kw_only=True):
+    """The question to a tool about an erratum, and its answer.
+
+    Where an assembler and the database differ on a string one change away from an instruction, the erratum explains the same change of
+    other instructions of the family, on these targets, with this answer.
+
+    Attributes:
+        erratum: its id.
+        tool: ``"ptxas 12.0 to 13.5"``: every pinned release in between that knows the target; ``"H200"``.
+        targets: the targets of the module, each with this answer: ``("sm_90a",)``.
+        ptx: the version of the module; empty for the newest version that each release supports.
+        compiled_for: the assembler's target where it is not the module's.
+        asked: an instruction without the names of its registers: ``"mma.sync… 4f32 4b32 2b32 4f32"``, lists by their length and type; PTX
+            as it stands where it ends in a semicolon; empty for a module without instructions.
+        example: the digest of an example of the manual, which was asked instead.
+        answer: ``"accepted"``, or the exact message.
+        database: the verdict of the database on the instruction; empty where the question is not about a single instruction.
+    """
+
+    erratum: str
+    tool: str
+    targets: Annotated[tuple[str, ...], Meta(min_length=1)]
+    ptx: str = ""
+    compiled_for: str = ""
+    asked: str = ""
+    example: Annotated[str, Meta(pattern="^([0-9a-f]{16})?$")] = ""
+    answer: str
+    database: Literal["", "accepts", "refuses"] = ""
+
+
 class Named(Record, frozen=True, kw_only=True):
     """An instruction and what another project calls it."""
 
@@ -202,7 +234,7 @@ class Named(Record, frozen=True, kw_only=True):
     atoms: tuple[str, ...]
 
 
-Line = Run | Answer | Assembled | Executed | Memory | Observation | Compared | Laid | Difference | Unknown | Named
+Line = Run | Answer | Assembled | Executed | Memory | Observation | Compared | Laid | Difference | Unknown | Named | Sighting
 _Kind = TypeVar("_Kind", bound=Record)
 _DECODER = msgspec.json.Decoder(Line)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ptxmma.catalog import evidence
 from ptxmma.catalog.explanation import changes, closest
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.requirements import targets_of
@@ -136,11 +137,11 @@ class Diagnoses:
         """The erratum about a modifier that no instruction of the family has, and assemblers accept."""
         family = close.variant.instruction.family
         legal = {token for each in self._catalog.all() if each.variant.instruction.family == family for token in each.canonical.split(".")}
-        for erratum in self._catalog.database.spec.errata:
-            for seen in erratum.seen if erratum.family == family else ():
-                if seen.answer == "accepted" and seen.database == "refuses":
-                    for token in (token for token in wrong if token not in legal and token in seen.asked.split(" ")[0].split(".")):
-                        return f"; assemblers accept '.{token}' all the same: see erratum {erratum.id}"
+        own = {erratum.id for erratum in self._catalog.database.spec.errata if erratum.family == family}
+        for seen in evidence.of(self._catalog.database).sightings:
+            if seen.erratum in own and seen.answer == "accepted" and seen.database == "refuses":
+                for token in (token for token in wrong if token not in legal and token in seen.asked.split(" ")[0].split(".")):
+                    return f"; assemblers accept '.{token}' all the same: see erratum {seen.erratum}"
         return ""
 
     def _refused(self, instruction: Instruction, target: str, version: str) -> Diagnosis:

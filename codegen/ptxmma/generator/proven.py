@@ -1,4 +1,4 @@
-"""Stage 4, evidence: the files of ``spec/evidence/`` -> the evidence of each instruction and layout, and what is unproven.
+"""Stage 4, evidence: the files of ``spec/evidence/`` -> the evidence of instructions, layouts and errata, and what is unproven.
 
 Each line stores a digest of the facts that it covers (:mod:`ptxmma.catalog.digest`).
 """
@@ -15,8 +15,8 @@ from typing import cast
 from ptxmma.catalog import digest, evidence, witnesses
 from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.witnesses import Assembled, Compared, Executed, Laid, Tool, Witness
-from ptxmma.model import Database
+from ptxmma.catalog.witnesses import Assembled, Compared, Executed, Laid, Sighting, Tool, Witness
+from ptxmma.model import Database, Erratum
 
 #: Names that a sentence lists.
 _FEW = 3
@@ -39,7 +39,7 @@ def attached(database: Database) -> dict[str, Witness]:
 
 
 def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
-    """The evidence of each instruction and layout of a catalog."""
+    """The evidence of each instruction, layout and erratum of a catalog."""
     assembler, chip, peers = (every[name] for name in (witnesses.ASSEMBLER, witnesses.SILICON, witnesses.PEERS))
     assembled = {line.instruction: line for line in assembler.of(Assembled)}
     executed = {line.instruction: line for line in chip.of(Executed)}
@@ -77,7 +77,14 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
         for tool in witness.run.tools if witness.run else ():
             tools.setdefault(tool.name, tool)
     layouts = _layouts(catalog, rows, _chip(chip), executed, compared) | _tensor_layouts(catalog, every[witnesses.TENSOR_MEMORY])
-    return Summary(tools=tuple(tools.values()), answers=tuple(answers.values()), by_layout=layouts, instructions=rows)
+    known = {erratum.id for erratum in catalog.database.spec.errata}
+    return Summary(
+        tools=tuple(tools.values()),
+        answers=tuple(answers.values()),
+        by_layout=layouts,
+        instructions=rows,
+        sightings=tuple(line for line in every[witnesses.ERRATA].of(Sighting) if line.erratum in known),
+    )
 
 
 def _by_release(accepted: Mapping[str, str], releases: list[str]) -> dict[str, tuple[str, ...]]:
@@ -179,6 +186,8 @@ def gaps(catalog: Catalog) -> Iterator[str]:
             yield f"{witness.path}: the file is missing; this witness has not been run"
         elif name in (witnesses.ASSEMBLER, witnesses.SILICON, witnesses.PEERS):
             yield from _gaps(witness, name, proofs, every, [target.name for target in catalog.database.spec.targets])
+        elif name == witnesses.ERRATA:
+            yield from _errata(witness, catalog.database.spec.errata)
 
 
 def _gaps(witness: Witness, name: str, proofs: Summary, every: Sequence[Instruction], targets: Sequence[str]) -> Iterator[str]:
@@ -200,6 +209,15 @@ def _gaps(witness: Witness, name: str, proofs: Summary, every: Sequence[Instruct
     lines: list[Assembled | Executed | Compared] = [*witness.of(Assembled), *witness.of(Executed), *witness.of(Compared)]
     if gone := sorted({line.instruction for line in lines} - {entry.canonical for entry in every}):
         yield f"{witness.path}: {len(gone)} of its instructions are not in the database: {_few(gone)}"
+
+
+def _errata(witness: Witness, errata: Sequence[Erratum]) -> Iterator[str]:
+    asked = list(dict.fromkeys(line.erratum for line in witness.of(Sighting)))
+    ids = [erratum.id for erratum in errata]
+    if unproven := [erratum.id for erratum in errata if not erratum.textual and erratum.id not in asked]:
+        yield f"{witness.path}: no tool was asked about {len(unproven)} errata: {_few(unproven)}"
+    if gone := [erratum for erratum in asked if erratum not in ids]:
+        yield f"{witness.path}: {len(gone)} of its errata are not in the database: {_few(gone)}"
 
 
 def _few(names: Iterable[str]) -> str:

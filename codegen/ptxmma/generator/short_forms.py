@@ -6,8 +6,7 @@
 * a case without a condition may be its formula;
 * the sizes of a qualifier may be a pattern, and one number is the size of the qualifier's own name;
 * a form holds its qualifiers beside its other keys, and ``optional`` means "absent, or the qualifier's own name";
-* an instruction with one operand list has it without a name, and ``{, x}`` in a list is an operand that may be left out;
-* a sighting may have a list of targets, for one on each of them.
+* an instruction with one operand list has it without a name, and ``{, x}`` in a list is an operand that may be left out.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from ptxmma.generator import optional_operands
-from ptxmma.model import Case, Cases, Condition, Extents, Form, InstructionSet, Range, Sighting
+from ptxmma.model import Case, Cases, Condition, Extents, Form, InstructionSet, Range
 from ptxmma.model.conditions import Values
 from ptxmma.model.fields import Formula, Identifier
 
@@ -143,19 +142,6 @@ def _instruction(value: Any) -> Any:
     return value | {"operands": {name: optional_operands.written_out(_listed(texts)) for name, texts in lists.items()}}
 
 
-def _sighting_schema(long: Schema) -> Schema:
-    target = long["properties"]["target"]
-    several = {
-        "description": "a target, or several with the same answer",
-        "anyOf": [target, {"type": "array", "items": target, "minItems": 1}],
-    }
-    return long | {"properties": long["properties"] | {"target": several}}
-
-
-def _sightings(value: Any) -> Any:
-    return [entry | {"target": target} for entry in value for target in _listed(entry["target"])]
-
-
 def _same(value: Any) -> Any:
     return value
 
@@ -170,8 +156,6 @@ SHORT_FORMS: dict[Any, ShortForm] = {
     dict[Identifier, Extents]: ShortForm(_extents_schema, _extents),
     Form: ShortForm(_form_schema, _form),
     InstructionSet: ShortForm(_instruction_schema, _instruction),
-    Sighting: ShortForm(_sighting_schema, _same),
-    tuple[Sighting, ...]: ShortForm(_same, _sightings),
 }  # fmt: skip
 
 

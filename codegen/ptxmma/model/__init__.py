@@ -11,7 +11,7 @@ from ptxmma.model.conditions import Condition, Entry, Facts, matches
 from ptxmma.model.database import Database, Layout, LayoutDigits, Spec
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorField, DescriptorFormat, FieldCase, MaskExample
 from ptxmma.model.element import Carrier, Container, ElementType, RegisterType, Types
-from ptxmma.model.erratum import Erratum, Overwriting, Quirk, Sighting
+from ptxmma.model.erratum import Erratum, Overwriting, Quirk
 from ptxmma.model.instruction import (
     Accumulation,
     Extents,
@@ -58,7 +58,7 @@ __all__ = [
     "OperandKind", "Padded",
     "Ordering", "Overwriting",
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
-    "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Sighting", "Spec",
+    "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Spec",
     "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductSparsity", "ProductTypes", "Selection",
     "Stated", "Statement", "Step", "Swizzle", "Target", "TensorColumns", "TensorLayout", "TensorMap", "TensorMemory", "TensorProducts",
     "Throughput", "Types", "Version",

@@ -7,24 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ptxmma.model.conditions import Condition, Entry
-from ptxmma.model.fields import SOME, Name, Positive, Source, TargetName, Text, VersionText, like
-
-
-class Sighting(Entry, frozen=True, kw_only=True):
-    """A question to a tool, and its answer.
-
-    An instruction is written without the names of its registers: ``"mma.sync… 4f32 4b32 2b32 4f32"``, lists by their length and type.
-    Text that ends in a semicolon is PTX and is used verbatim; empty text is a module without instructions.
-    """
-
-    tool: Annotated[Source, Meta(description='"ptxas 12.0 to 13.5": every pinned release in between that knows the target; "H200"')]
-    target: TargetName  # "sm_90a"
-    ptx: VersionText = ""  # version of the module; without one, the newest version that each release supports
-    compiled_for: TargetName = ""  # the assembler's target where it is not the module's
-    asked: Text = ""
-    example: Annotated[str, like(r"^[0-9a-f]{16}$", "digest of an example of the reference, as in spec/evidence/examples.json")] = ""
-    answer: Text  # "accepted", or the exact message
-    database: Literal["", "accepts", "refuses"] = ""  # empty where it is not about a single instruction
+from ptxmma.model.fields import SOME, Name, Positive, Source, TargetName, Text, VersionText
 
 
 class Quirk(Entry, frozen=True, kw_only=True):
@@ -80,12 +63,6 @@ class Erratum(Entry, frozen=True, kw_only=True):
     family: Name = ""
     when: Annotated[tuple[Condition, ...], Meta(description="the variants of the family that it concerns; all where it is absent")] = ()
     bites: Annotated[Bite, Meta(description="what becomes of code that follows the manual")]
-    rules: tuple[Quirk, ...] = ()  # rules that a checker applies; `seen` is the evidence
+    rules: tuple[Quirk, ...] = ()  # rules that a checker applies
     overwriting: tuple[Overwriting, ...] = ()  # instructions for which an assembler generates wrong code
-    seen: Annotated[tuple[Sighting, ...], Meta(min_length=1, description="what tools were asked, and their exact answers")] = ()
     textual: Annotated[bool, Meta(description="the manual against itself or against arithmetic: no tool takes part")] = False
-
-    def __post_init__(self) -> None:
-        """Check that an erratum has sightings, or concerns the text alone."""
-        if bool(self.seen) == self.textual:
-            raise ValueError("an erratum has one of seen and textual: what tools answered, or that none takes part")

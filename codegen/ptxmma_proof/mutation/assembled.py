@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ptxmma.catalog import digest, witnesses
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.model import Sighting, Version
+from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import assemblers, errata, matrix, negative_space, questions
 from ptxmma_proof.questions import Lines
@@ -32,7 +32,6 @@ class Assembled:
         #: The instructions whose stored answers are up to date.
         self._known = {one.canonical: one for one in catalog.all() if facts.get(one.canonical) == digest.asked(one, targets)}
         self._lines = {line for one in self._known.values() for line in ptx.lines(one)}
-        self._sightings = {seen for erratum in catalog.database.spec.errata for seen in erratum.seen}
         self._here = assemblers.fetched()
 
     def contradiction(self, catalog: Catalog) -> str:
@@ -51,10 +50,6 @@ class Assembled:
             if self._accepted(before) != self._accepted(now):
                 yield f"accepted by other targets or in other versions: {name}"
         yield from self._new_lines(catalog, mutated)
-        for erratum in catalog.database.spec.errata:
-            for seen in erratum.seen:
-                if seen not in self._sightings:
-                    yield from self._new_sighting(seen)
 
     def _accepted(self, instruction: Instruction) -> dict[str, str]:
         return {target: first for target, first in instruction.accepted_by().items() if target in self._targets}
@@ -76,9 +71,3 @@ class Assembled:
                 if (first is not None and Version(first) <= Version(program.ptx)) == (number in refused):
                     verdict = refused.get(number, errata.ACCEPTED)
                     yield f"CUDA {program.cuda} on {target}: {verdict}: {ptx.compact(line)}"
-
-    def _new_sighting(self, seen: Sighting) -> Iterator[str]:
-        if not seen.example:
-            for program in errata.answering(seen, self._here)[-1:]:
-                if (answer := errata.ask(seen, program)) != seen.answer:
-                    yield f"CUDA {program.cuda} on {seen.target}: {answer}: {seen.asked}"

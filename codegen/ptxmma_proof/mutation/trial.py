@@ -32,8 +32,8 @@ from ptxmma_proof.questions import Progress, quiet
 _STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, SpecError, TypeError, ValueError)
 #: Mutants that a process tries before it reports back.
 _BATCH = 20
-#: The file whose facts are single answers of tools; without one of them, nothing is contradicted.
-_SIGHTINGS = "errata.yaml"
+#: The file that is counted apart: without one of its entries, few witnesses contradict anything.
+_ERRATA = "errata.yaml"
 INDEPENDENT, OWN = "independent: ", "own: "
 SURVIVED = "survived"
 
@@ -56,13 +56,13 @@ class Outcome(NamedTuple):
     def totals(self) -> dict[str, int]:
         """The numbers of all mutants, of those tried, and of those that each contradicted first; independent witnesses first."""
         by = Counter(verdict.by for _, verdict in self.judged)
-        sightings = [verdict for mutant, verdict in self.judged if mutant.file.endswith(_SIGHTINGS)]
+        errata = [verdict for mutant, verdict in self.judged if mutant.file.endswith(_ERRATA)]
         counts = {
             "of": self.every,
             "tried": len(self.judged),
             "survived": by.pop(SURVIVED, 0),
-            "errata_tried": len(sightings),
-            "errata_survived": sum(verdict.by == SURVIVED for verdict in sightings),
+            "errata_tried": len(errata),
+            "errata_survived": sum(verdict.by == SURVIVED for verdict in errata),
         }
         return counts | dict(sorted(by.items(), key=lambda pair: (pair[0].startswith(OWN), -pair[1])))
 

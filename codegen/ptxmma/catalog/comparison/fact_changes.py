@@ -16,7 +16,7 @@ from ptxmma.model.formula import FormulaError
 _Entry = TypeVar("_Entry", bound=msgspec.Struct)
 
 #: Prose and origins.
-_WORDS = frozenset({"title", "text", "note", "source", "lbo", "sbo", "known", "seen"})
+_WORDS = frozenset({"title", "text", "note", "source", "lbo", "sbo", "known"})
 
 
 def of_facts(old: Catalog, new: Catalog) -> Iterator[tuple[str, Difference]]:

@@ -73,10 +73,6 @@ def versions(context: RuleContext) -> Iterator[Problem]:
             yield from _release(context, bug.until, "errata", index, "overwriting", number, "until")
             for name in ("lowest", "highest"):
                 yield from context.known("target", [getattr(bug, name)], context.targets, "errata", index, "overwriting", number, name)
-        for number, sighting in enumerate(erratum.seen):
-            yield from context.known(
-                "PTX ISA version", filter(None, [sighting.ptx]), context.versions, "errata", index, "seen", number, "ptx"
-            )
 
 
 def _release(context: RuleContext, name: str, *place: str | int) -> Iterator[Problem]:

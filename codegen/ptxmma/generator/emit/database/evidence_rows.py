@@ -1,7 +1,9 @@
-"""The tables of the evidence for instructions and layouts, from its summary."""
+"""The tables of the evidence for instructions, layouts and errata, from its summary."""
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -67,6 +69,21 @@ class LayoutLaunch(msgspec.Struct):
     launches: Annotated[int, Meta(description="on chips")]
 
 
+class Sighting(msgspec.Struct):
+    """The questions to tools about errata, and their answers."""
+
+    erratum: Annotated[str, Meta(extra={"key": True, "references": "errata"})]
+    position: Annotated[int, Meta(extra={"key": True})]
+    tool: Annotated[str, Meta(description="'ptxas 12.0 to 13.5': every pinned release in between that knows the target; 'H200'")]
+    target: str
+    ptx: Annotated[str, Meta(description="version of the module; empty for the newest of each release")]
+    compiled_for: Annotated[str, Meta(description="the assembler's target where it is not the module's")]
+    asked: Annotated[str, Meta(description="an instruction without the names of its registers; empty for a module without instructions")]
+    example: Annotated[str, Meta(description="digest of an example of the manual")]
+    answer: Annotated[str, Meta(description="'accepted', or the exact message")]
+    database: Annotated[str, Meta(description="'accepts' or 'refuses'; empty where it is not about a single instruction")]
+
+
 def tables(catalog: Catalog) -> Iterator[Table]:
     """Every table of the evidence; variants have their numbers in the order of the catalog."""
     known = evidence.of(catalog.database)
@@ -96,3 +113,13 @@ def tables(catalog: Catalog) -> Iterator[Table]:
     yield table(PeerAtom, (PeerAtom(*atom) for atom in atoms))
     launches = ((layout.name, known.layouts.get(layout.name)) for layout in catalog.database.layouts)
     yield table(LayoutLaunch, (LayoutLaunch(name, count) for name, count in launches if count is not None))
+    yield table(Sighting, _sightings(known))
+
+
+def _sightings(known: evidence.Summary) -> Iterator[Sighting]:
+    """A row for each target."""
+    positions: dict[str, itertools.count[int]] = defaultdict(itertools.count)
+    for line in known.sightings:
+        rest = (line.ptx, line.compiled_for, line.asked, line.example, line.answer, line.database)
+        for target in line.targets:
+            yield Sighting(line.erratum, next(positions[line.erratum]), line.tool, target, *rest)

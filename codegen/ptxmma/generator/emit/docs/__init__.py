@@ -120,7 +120,7 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: S
     if spec.throughput:
         yield "throughput", "throughput", throughput_page.page(spec)
     if spec.errata:
-        yield "errata", "errata", errata_page.page(spec)
+        yield "errata", "errata", errata_page.page(spec, summary)
     yield "database", "database", database_page.page(catalog)
     made = {"banner": banner("..", catalog, ["codegen/ptxmma/check/rules.py"])}
     yield "rules", "rules", rules_page.index() | made

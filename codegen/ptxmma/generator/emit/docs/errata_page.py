@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
+from ptxmma.catalog.evidence import Summary
+from ptxmma.catalog.witnesses import Sighting
 from ptxmma.generator.emit.docs import rest
-from ptxmma.model import Erratum, Sighting, Spec
+from ptxmma.model import Erratum, Spec
 
 #: The fate of code that follows the manual, as a reader asks: does it bite me?
 _BITES = {
@@ -20,7 +20,7 @@ _BITES = {
 }
 
 
-def page(spec: Spec) -> dict[str, Any]:
+def page(spec: Spec, summary: Summary) -> dict[str, Any]:
     """The values for the page's template: families in the order of their first instruction, then the errata of none."""
     families = dict.fromkeys(entry.family for entry in spec.instructions)
     return {
@@ -28,7 +28,7 @@ def page(spec: Spec) -> dict[str, Any]:
             {
                 "title": rest.text(family or "Targets, versions and several families"),
                 "label": rest.label("errata", family or "general"),
-                "table": errata_list((erratum for erratum in spec.errata if erratum.family == family), labelled=True),
+                "table": _table(_whole(erratum, summary) for erratum in spec.errata if erratum.family == family),
             }
             for family in (*families, "")
             if any(erratum.family == family for erratum in spec.errata)
@@ -36,34 +36,37 @@ def page(spec: Spec) -> dict[str, Any]:
     }
 
 
-def errata_list(errata: Iterable[Erratum], *, labelled: bool = False) -> str:
-    """Errata as a table.  On the page of all errata, each is a target of references, and says how it is known."""
-
-    def row(erratum: Erratum) -> tuple[str, ...]:
-        name = rest.label("erratum", erratum.id)
-        says = f"{rest.text(erratum.says)} ({rest.source(erratum.section)})"
-        if not labelled:
-            return rest.link(_BITES[erratum.bites], name), says, rest.text(erratum.holds)
-        known = f"*How that is known:* {rest.text(erratum.known)}"
-        if erratum.seen:
-            known += f"\n\n{_folded(answers(erratum))}"
-        return f".. _{name}:\n\n**{_BITES[erratum.bites]}**\n\n{rest.code(erratum.id)}", says, f"{rest.text(erratum.holds)}\n\n{known}"
-
-    return rest.table(("Does it bite?", "The manual says", "What holds"), map(row, errata), kind="errata")
+def errata_list(errata: Iterable[Erratum]) -> str:
+    """Errata as a table whose rows refer to the page of all errata."""
+    return _table(map(_brief, errata))
 
 
-def answers(erratum: Erratum) -> list[str]:
-    """The questions about an erratum, a line each, followed by the answers of the tools in indented lines.
+def _table(rows: Iterable[tuple[str, ...]]) -> str:
+    return rest.table(("Does it bite?", "The manual says", "What holds"), rows, kind="errata")
 
-    Targets with the same answer share a line.
-    """
-    lines = []
-    for question, sightings in itertools.groupby(erratum.seen, key=_question):
-        alike: dict[Sighting, list[str]] = {}
-        for each in sightings:
-            alike.setdefault(msgspec.structs.replace(each, target=""), []).append(each.target)
-        lines += [question, *(_answer(each, targets) for each, targets in alike.items())]
-    return lines
+
+def _brief(erratum: Erratum) -> tuple[str, ...]:
+    return rest.link(_BITES[erratum.bites], rest.label("erratum", erratum.id)), _says(erratum), rest.text(erratum.holds)
+
+
+def _whole(erratum: Erratum, summary: Summary) -> tuple[str, ...]:
+    """The row that references lead to, with the evidence."""
+    known = f"*How that is known:* {rest.text(erratum.known)}"
+    if lines := list(answers(summary.of_erratum(erratum.id))):
+        known += f"\n\n{_folded(lines)}"
+    name = f".. _{rest.label('erratum', erratum.id)}:\n\n**{_BITES[erratum.bites]}**\n\n{rest.code(erratum.id)}"
+    return name, _says(erratum), f"{rest.text(erratum.holds)}\n\n{known}"
+
+
+def _says(erratum: Erratum) -> str:
+    return f"{rest.text(erratum.says)} ({rest.source(erratum.section)})"
+
+
+def answers(sightings: Iterable[Sighting]) -> Iterator[str]:
+    """The questions about an erratum, a line each, followed by the answers of the tools in indented lines."""
+    for question, alike in itertools.groupby(sightings, key=_question):
+        yield question
+        yield from map(_answer, alike)
 
 
 def _folded(lines: Iterable[str]) -> str:
@@ -80,8 +83,8 @@ def _question(sighting: Sighting) -> str:
     return sighting.asked or (f"example {sighting.example}" if sighting.example else "a module without instructions")
 
 
-def _answer(sighting: Sighting, targets: Iterable[str]) -> str:
-    where = ", ".join(filter(None, (sighting.tool, *targets, sighting.ptx and f"PTX ISA {sighting.ptx}")))
+def _answer(sighting: Sighting) -> str:
+    where = ", ".join(filter(None, (sighting.tool, *sighting.targets, sighting.ptx and f"PTX ISA {sighting.ptx}")))
     compiled = f" compiled for {sighting.compiled_for}" if sighting.compiled_for else ""
     database = f" [the database {sighting.database} it]" if sighting.database else ""
     return f"  {where}{compiled}: {sighting.answer}{database}"
