@@ -40,7 +40,7 @@ def bits_dtype(element: ElementType) -> np.dtype[Any]:
 
 
 def is_tensor(value: object) -> bool:
-    """Whether ``value`` is a torch tensor; does not import torch."""
+    """Return whether ``value`` is a torch tensor; does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 

@@ -132,7 +132,7 @@ def _read(
 
 
 def _accumulates(function: Function, statement: Statement, form: OperandForm, named: Mapping[bytes, AsmOperand]) -> bool:
-    """Whether the instruction may add to what its result holds: its predicate depends on a register that the statement is given."""
+    """Return whether the instruction may add to what its result holds: its predicate depends on a register that the statement is given."""
     for place, name in enumerate(ptx.items(form.syntax)):
         if not name.startswith(("{", "[")) and form.operand(name).kind == "predicate":
             predicate = re.escape(statement.operands[place])

@@ -70,7 +70,7 @@ class Checker:
         self._catalog = entries
         self._follow = follow
         families = {family for protocol in spec.protocols for family in protocol.families}
-        #: How the instructions begin that are followed through a kernel.
+        #: The first words of the instructions that are followed through a kernel.
         self._ordered = tuple({entry.start for entry in spec.instructions if entry.family in families})
 
     def check(self, text: str | bytes, file: str = "<text>") -> Findings:
@@ -141,7 +141,7 @@ class Checker:
         return KernelJudge(self._catalog)
 
     def _is_ordered(self, function: Function, opcodes: Set[bytes]) -> bool:
-        """Whether a function has instructions whose order matters, or copies in the same proxy."""
+        """Return whether a function has instructions whose order matters, or copies in the same proxy."""
         return any(opcode.startswith(self._ordered) for opcode in opcodes) or b".async.bulk" in function.text
 
     def _check_text(self, function: Function, file: str) -> Findings:

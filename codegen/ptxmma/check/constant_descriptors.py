@@ -1,4 +1,4 @@
-"""What is doubtful about the matrix descriptors of asynchronous instructions, as far as their bits are known.
+"""Doubts about the matrix descriptors of asynchronous instructions, as far as their bits are known.
 
 The start of a matrix is rarely a constant, but its strides and its swizzle usually are: each is judged if all bits are known that it
 depends on.
@@ -42,9 +42,9 @@ class _Described(NamedTuple):
 
     place: int  # its number among the operands
     matrix: Multiplicand
-    family: str  # of the instruction
+    family: str  # the family of the instruction
     majorness: int | None  # the number of the operand that says how the matrix lies; None where only one majorness is possible
-    meanings: dict[int | None, str]  # of that operand
+    meanings: dict[int | None, str]  # the majorness for each value of that operand
     source: str
 
 
@@ -67,7 +67,7 @@ class ConstantDescriptors:
                 yield Remark(function.operand(statement, each.place), "warning", "descriptor", message), issue.opcode
 
     def _doubts(self, outline: Outline, known: KnownBits) -> Iterator[tuple[Issue, _Described, str]]:
-        """What is doubtful about the descriptors of asynchronous instructions."""
+        """The doubts about the descriptors of asynchronous instructions, each with its instruction."""
         for issue in outline.issues:
             operands = issue.operands
             for each in self._described(issue.opcode, tuple([operand.startswith(b"{") for operand in operands])):
@@ -97,7 +97,7 @@ class ConstantDescriptors:
         return described
 
     def _wrong(self, bits: Bits, majorness: str | None, matrix: Multiplicand, family: str) -> list[str]:
-        """What is wrong with a descriptor, whatever its unknown bits are."""
+        """The faults of a descriptor that it has whatever its unknown bits are."""
         key = bits, majorness, matrix, family
         if key not in self._texts:
             doubts = suspicions(bits.value, majorness, matrix=matrix, unknown=bits.unknown, family=family, database=self._catalog.database)

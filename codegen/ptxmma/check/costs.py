@@ -112,12 +112,12 @@ class Emulation:
         return ""
 
     def _loads_itself(self, instruction: Instruction) -> bool:
-        """Whether its family loads its fragments itself: its shapes are several instructions on every chip."""
+        """Return whether its family loads its fragments itself: its shapes are several instructions on every chip."""
         family = instruction.family
         return any(entry.operation == "load" for entry in self._spec.instructions if entry.family == family)
 
     def _same(self, chip: str, target: str) -> bool:
-        """Whether a target is the one of a chip, with or without its own features."""
+        """Return whether a target is the one of a chip, with or without its own features."""
         try:
             return target_named(self._spec, chip).rstrip("af") == target.rstrip("af")
         except ValueError:

@@ -129,7 +129,7 @@ class Diagnoses:
         return Diagnosis("unknown-instruction", message, wrong[0] if wrong else "")
 
     def _takes(self, instruction: Instruction, hint: str, target: str, version: str) -> bool:
-        """Whether a target has an instruction with a hint in a version."""
+        """Return whether a target has an instruction with a hint in a version."""
         hinted = self._catalog.meaning(f"{instruction.canonical}.{hint}")
         return hinted is not None and accepted(hinted, target, version)
 

@@ -83,5 +83,5 @@ class Findings(msgspec.Struct, frozen=True):
 
     @property
     def clean(self) -> bool:
-        """Whether there is neither an error nor a warning."""
+        """True if there is neither an error nor a warning."""
         return all(finding.severity == "note" for finding in self.findings)

@@ -13,7 +13,7 @@ MOST_ROUNDS = 5
 
 
 def fixable(finding: Finding, *, unsafe: bool) -> bool:
-    """Whether a finding has a fix: one that keeps the meaning, or any if ``unsafe``."""
+    """Return whether a finding has a fix: one that keeps the meaning, or any if ``unsafe``."""
     return finding.fix is not None and (finding.fix.safe or unsafe)
 
 
@@ -25,7 +25,7 @@ def fixed(text: bytes, findings: Iterable[Finding]) -> tuple[bytes, int]:
     """
     lines = text.decode("utf-8", "surrogateescape").split("\n")
     count = 0
-    borders: dict[int, int] = {}  # of a line, what lies from here on was changed
+    borders: dict[int, int] = {}  # for each changed line, the column from which on it is changed
     for finding in sorted(findings, key=lambda finding: (finding.line, finding.column), reverse=True):
         line, start = finding.line - 1, finding.column - 1
         if finding.fix is None or line >= len(lines):

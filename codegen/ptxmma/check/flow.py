@@ -51,7 +51,7 @@ RULES: Mapping[str, Rule] = {
     "copied-accumulator": Rule(
         "A wgmma.mma_async does not write a copy of an accumulator that another one may still write.",
         "The copy reads the accumulator, so that the assembler lets the instructions run one after the other. It says so with C7514.",
-        "Use one accumulator for the whole group, or copy behind wgmma.wait_group.",
+        "Use one accumulator for the whole group, or copy after wgmma.wait_group.",
         f"{examples.ISSUED}\n{_COPY}\n{examples.FENCE}\n{_AGAIN}\n{examples.COMMIT}\n{examples.WAIT}",
         f"{examples.ISSUED}\n{examples.WAIT}\n{_COPY}\n{examples.FENCE}\n{_AGAIN}\n{examples.COMMIT}\n{examples.WAIT}",
     ),
@@ -73,7 +73,7 @@ RULES: Mapping[str, Rule] = {
     "missing-wait": Rule(
         "A wgmma.wait_group must come between a wgmma.mma_async and the first use of its accumulator.",
         "Until then the instruction may write the accumulator and read the registers of A. ptxas mends some cases: C7514, C7517, C7518.",
-        "Add wgmma.commit_group behind the instructions and wgmma.wait_group before their result is used.",
+        "Add wgmma.commit_group after the instructions and wgmma.wait_group before their result is used.",
         f"{examples.ISSUED}\nst.global.f32 [%rd0], %f0;",
         f"{examples.ISSUED}\n{examples.WAIT}\nst.global.f32 [%rd0], %f0;",
     ),
@@ -177,7 +177,7 @@ class _Walk:
         return made or state
 
     def _concerns(self, state: State, stretch: Stretch) -> bool:
-        """Whether a stretch matters: an asynchronous instruction is at work on one of its registers, or follows."""
+        """Return whether a stretch matters: an asynchronous instruction is at work on one of its registers, or follows."""
         busy = (operations.keys() for operations in (state.accumulators, state.fragments) if operations)
         return stretch.leads or any(not names.isdisjoint(stretch.names) for names in busy)
 

@@ -67,7 +67,7 @@ class Tally:
                     self.remarks.append((Remark(pair[0].token, "note", "too-many", text), pair[1]))
 
     def shows(self, advised: Iterable[advice.SpellingRemark]) -> bool:
-        """Whether any of some advice is kept."""
+        """Return whether any of some advice is kept."""
         return any(self._notes or each.severity != "note" for each in advised)
 
 

@@ -41,8 +41,8 @@ class KernelJudge:
 
         Args:
             function: the function.
-            opcodes: of its matrix instructions.
-            target: the one that it is for.
+            opcodes: the opcodes of its matrix instructions.
+            target: the target that it is for.
         """
         if self._protocol is not None:
             yield from self._of_flow(function, opcodes, self._protocol)

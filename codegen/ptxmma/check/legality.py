@@ -1,4 +1,4 @@
-"""Whether an assembler accepts an instruction: its spelling, its operands, its target and version.
+"""Judgement of an instruction as an assembler makes it: its spelling, its operands, its target and version.
 
 Spellings, targets, versions, the numbers and types of registers, constants and addresses are judged as assemblers judge them; the rules
 of the errata say where these deviate from the manual.  Operand lists follow the manual: registers of one type in braces, and
@@ -98,7 +98,7 @@ class Legality:
         return next((form for form, faults in judged if not any(fault.severe for fault in faults)), None)
 
     def accepts(self, instruction: Instruction, values: Sequence[Value], target: str = "") -> bool:
-        """Whether an instruction takes these operands on a target; ``""``: on any."""
+        """Return whether an instruction takes these operands on a target; ``""``: on any."""
         return not any(fault.severe for fault in self.faults(instruction, tuple(values), target))
 
     def _of_form(
@@ -170,7 +170,7 @@ class Legality:
 
 
 def accepted(instruction: Instruction, target: str, version: str) -> bool:
-    """Whether a target has an instruction in a version; ``""`` for any target or version."""
+    """Return whether a target has an instruction in a version; ``""`` for any target or version."""
     first_versions = instruction.accepted_by()
     first = [first_versions[target]] if target in first_versions else [] if target else list(first_versions.values())
     return any(not version or each <= version for each in first)

@@ -199,7 +199,7 @@ def of_list(operand: Operand, value: Value) -> Fault | None:
 
 
 def _takes_constants(operand: Operand) -> bool:
-    """Whether assemblers accept floating-point constants in a list: ptxas 11.7 to 13.5 do so in C, beside registers or not."""
+    """Return whether assemblers accept floating-point constants in a list: ptxas 11.7 to 13.5 do so in C, beside registers or not."""
     return operand.kind == "accumulator" and operand.access == "read" and "f32" in operand.register_types
 
 

@@ -33,7 +33,7 @@ class Quirks:
         self._of: dict[tuple[Instruction, str], list[Quirk]] = {}
 
     def accepts(self, instruction: Instruction, operand: Operand, value: Value, target: str) -> bool | None:
-        """Whether assemblers accept a value for an operand; None where no rule says so, and the manual holds.
+        """Return whether assemblers accept a value for an operand; None where no rule says so, and the manual holds.
 
         Args:
             instruction: the instruction.
@@ -49,12 +49,12 @@ class Quirks:
         return answers[-1] if answers else None
 
     def generates(self, instruction: Instruction, operand: Operand, value: Value) -> bool:
-        """Whether every assembler that accepts a value for an operand generates code for it."""
+        """Return whether every assembler that accepts a value for an operand generates code for it."""
         return any(rule.generates for rule in self._about(instruction, operand) if _fits(rule, operand, value))
 
     @staticmethod
     def applies(rule: Quirk, instruction: Instruction, operand: Operand) -> bool:
-        """Whether the conditions of a rule match an operand."""
+        """Return whether the conditions of a rule match an operand."""
         return matches(rule.when, _facts(instruction, operand))
 
     def _about(self, instruction: Instruction, operand: Operand) -> list[Quirk]:
@@ -66,7 +66,7 @@ class Quirks:
         return self._of[key]
 
     def _holds(self, rule: Quirk, name: str) -> bool:
-        """Whether a rule speaks of a target, and of the release that judges it."""
+        """Return whether a rule speaks of a target, and of the release that judges it."""
         target = self._targets[name]
         if rule.lowest and target.number < self._targets[rule.lowest].number:
             return False
@@ -89,7 +89,7 @@ def _facts(instruction: Instruction, operand: Operand) -> Facts:
 
 
 def _fits(rule: Quirk, operand: Operand, value: Value) -> bool:
-    """Whether a rule is about a value: a constant, a register, the register of an address, or a list of registers of one type."""
+    """Return whether a rule is about a value: a constant, a register, the register of an address, or a list of registers of one type."""
     if isinstance(value, Address) or operand.bracketed:
         return isinstance(value, Address) and value.base in rule.registers
     if rule.constants:

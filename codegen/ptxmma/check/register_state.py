@@ -40,9 +40,9 @@ class State:
 
     Attributes:
         accumulators, fragments: registers that asynchronous instructions may still write, or read.
-        accessed: what accessed a register since the last fence.
+        accessed: the accesses to each register since the last fence.
         alternatives: other accesses since then, an entry for each path: the function came along one of these paths.
-        shapes: those of all accesses since then; there may be others among them.
+        shapes: the shapes of all accesses since then; there may be others among them.
         copied: whether an accumulator may have been copied.
         unfenced: whether no fence came since the kernel began.
     """
@@ -89,7 +89,7 @@ class State:
                 self.alternatives = ()
 
     def size(self) -> int:
-        """How many facts there are."""
+        """The number of facts."""
         return len(self.accumulators) + len(self.fragments) + len(self.accessed) + sum(map(len, self.alternatives))
 
     def __eq__(self, other: object) -> bool:
@@ -118,7 +118,7 @@ def on_both(one: State, other: State) -> State:
 
 
 def _alternatives(one: State, other: State, both: State) -> tuple[dict[bytes, Access], ...]:
-    """The accesses of each of two branches beside those of both; none where a branch has no others."""
+    """The accesses that only one of two branches makes, for each branch that makes any."""
     found: list[dict[bytes, Access]] = []
     for state in (one, other):
         alone = {name: access for name, access in state.accessed.items() if name not in both.accessed}

@@ -44,7 +44,7 @@ _MOST_OPCODE = 300
 #: An operand at the end of a line, where the next one begins another instruction.
 _UNFINISHED = re.compile(rb"\s*(?:\{[^{};]*\}|\[[^\[\];]*\]|[\w%$.+-]+)[ \t\r]*\n\s*[a-z@.}]")
 
-#: What the text of a predicate may not have.
+#: The operators, which the text of a predicate may not have.
 _OPERATOR = re.compile(rb"[|&^,+*-]")
 
 #: A comment that ignores the findings of its line; a list that nothing closes goes to the end of the line.
@@ -109,7 +109,7 @@ def breaks(function: Function, statement: Statement) -> str:
 
 
 def divides(function: Function, statement: Statement) -> bool:
-    """Whether a comma divides an opcode."""
+    """Return whether a comma divides an opcode."""
     return statement.broken == statement.start + len(statement.opcode) and function.text.startswith(b",", statement.broken)
 
 

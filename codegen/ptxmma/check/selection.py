@@ -92,7 +92,7 @@ def counts(findings: Iterable[Finding]) -> list[tuple[int, Severity, str]]:
 
 
 def _matches(file: str, pattern: str, root: Path) -> bool:
-    """Whether the name of a file, or its path from ``root`` on, fits a pattern."""
+    """Return whether the name of a file, or its path from ``root`` on, fits a pattern."""
     path = Path(file).absolute()
     relative = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
     return fnmatch.fnmatch(relative, pattern) or fnmatch.fnmatch(path.name, pattern)

@@ -40,7 +40,7 @@ RULES: Mapping[str, Rule] = {
 }
 
 _ADDRESS = re.compile(rb"\[\s*([\w$%]+)\s*(?:\+\s*(-?\w+)\s*)?\]")
-#: What makes an address of another one, or reads the first one from shared memory.
+#: An instruction that makes an address of another one, or reads the first one from shared memory.
 _MOVED = re.compile(rb"(?<![\w$%.])(mov\.[bus]32|add\.[us]32|ld(?:\.\w+)*\.shared[\w.:]*)\s+([\w$%]+)\s*,([^;]*)")
 #: Instructions between an address and the one that it is made of.
 _DEEPEST = 64
@@ -112,12 +112,12 @@ def of_kernel(
     """The remarks on accesses of a kernel, each with the opcode that it is about.
 
     Args:
-        catalog: of the instructions.
+        catalog: the catalog of the instructions.
         function: the kernel.
-        bits: of its registers.
+        bits: the bits of its registers.
         allocating: the step of the protocol.
         statements: the instructions of the kernel.
-        target: the one that it is for; empty where that is not known.
+        target: the target that it is for; empty where that is not known.
         product_of: the product that an instruction makes of its descriptor; None where it is not known.
     """
     doubts = functools.partial(_doubts, catalog, function.text, allocating, statements, target, product_of)

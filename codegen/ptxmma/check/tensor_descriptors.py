@@ -85,7 +85,7 @@ class TensorDescriptors:
             function: the function.
             opcodes: the opcodes of its matrix instructions.
             bits: the bits of its registers.
-            target: the one that it is for.
+            target: the target that it is for.
         """
         if not any(opcode.startswith(self._opcodes) for opcode in opcodes):
             return

@@ -1,4 +1,4 @@
-"""What a kernel that uses tensor memory forgets: to free it, to wait for loads, to fence after a barrier, or to keep to one group of CTAs.
+"""Omissions of a kernel that uses tensor memory: it must free it, wait for loads, fence after a barrier, and keep to one group of CTAs.
 
 A kernel is judged as a whole and not path by path: it is reported where it lacks an instruction altogether and calls nothing that may have
 it.
@@ -38,7 +38,7 @@ RULES: Mapping[str, Rule] = {
         "A kernel that waits for an mbarrier of tcgen05.commit fences before it loads the result.",
         "tcgen05.ld is asynchronous: without the fence nothing orders it after the wait (PTX ISA 9.7.16.6.4.2). Some libraries leave the "
         "fence out, and chips may forgive it; the manual does not.",
-        "Write tcgen05.fence::after_thread_sync behind the wait.",
+        "Write tcgen05.fence::after_thread_sync after the wait.",
         examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT, _POLL, _LOADED, _WAITED),
         examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT, _POLL, _AFTER, _LOADED, _WAITED),
     ),
@@ -62,24 +62,24 @@ RULES: Mapping[str, Rule] = {
         "A kernel that loads the result of a tcgen05 product commits the product and waits for the mbarrier.",
         "tcgen05.mma is asynchronous, and only an mbarrier of tcgen05.commit says that it is complete. A load that does not wait may read "
         "what was in tensor memory before.",
-        "Write tcgen05.commit behind the products, and wait for the phase of its mbarrier before the first load.",
+        "Write tcgen05.commit after the products, and wait for the phase of its mbarrier before the first load.",
         examples.tensor_kernel(examples.TENSOR_PRODUCT, _LOADED, _WAITED),
         examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT, _POLL, _AFTER, _LOADED, _WAITED),
     ),
     "unwaited-tensor-load": Rule(
         "A kernel waits for its loads from tensor memory.",
         "tcgen05.ld is asynchronous. An instruction that reads a loaded register waits for that register, and orders nothing else (PTX ISA "
-        "9.7.16.6.4.5). A tcgen05 product, copy, shift or store behind the load may change the cells before the load has read them. If one "
+        "9.7.16.6.4.5). A tcgen05 product, copy, shift or store after the load may change the cells before the load has read them. If one "
         "follows in the text of the kernel, the finding is a warning, otherwise a note. A store that is computed from all loaded registers "
         "cannot come too early. st.global and other uses of the registers, and tcgen05.dealloc, make no difference.",
-        "Write tcgen05.wait::ld.sync.aligned behind the last load, before the registers are used.",
+        "Write tcgen05.wait::ld.sync.aligned after the last load, before the registers are used.",
         examples.tensor_kernel(_LOADED, _STORED),
         examples.tensor_kernel(_LOADED, _WAITED, _STORED),
     ),
 }
 
 _BARRIER_WAIT = re.compile(rb"mbarrier\.(?<![\w$%.]mbarrier\.)(?:try|test)_wait\b")
-#: Stores of a kernel whose registers are followed back to loads; behind more, nothing is reported.
+#: Stores of a kernel whose registers are followed back to loads; after more stores, nothing is reported.
 _MOST_FOLLOWED = 64
 #: The steps of the protocol of tensor memory, by the roles that the spec gives them.
 _ALLOCATE, _FREE, _COMMIT, _FENCE, _WAIT = "allocate", "free", "commit", "fence-after", "wait-loads"
@@ -95,7 +95,7 @@ class TensorKernels:
         self._steps = {step.role: step for step in self._protocol.steps} if self._protocol else {}
         families = self._protocol.families if self._protocol else ()
         entries = [entry for entry in catalog.database.spec.instructions if entry.family in families]
-        #: How the opcodes of instructions start: of all, of loads, stores and products, and of all but loads that may write tensor memory.
+        #: The first words of opcodes: all instructions, loads, stores, products, and all but loads that may write tensor memory.
         self._opcodes = tuple(entry.start for entry in entries)
         self._loads = tuple(entry.start for entry in entries if entry.operation == "tensor-load")
         self._stores = tuple(entry.start for entry in entries if entry.operation == "tensor-store")
@@ -120,9 +120,9 @@ class TensorKernels:
 
         Args:
             function: the kernel.
-            opcodes: of its matrix instructions.
-            bits: of its registers.
-            target: the one that it is for.
+            opcodes: the opcodes of its matrix instructions.
+            bits: the bits of its registers.
+            target: the target that it is for.
             product_of: the product that an instruction makes of its descriptor; None where it is not known.
         """
         text, statements = function.text, self._statements(function, opcodes)
@@ -189,16 +189,16 @@ class TensorKernels:
                 yield Remark(Token(loaded.opcode, loaded.start), "warning", "untracked-product", message), loaded.opcode
 
     def _has(self, role: str, text: bytes) -> bool:
-        """Whether a text has an instruction of a step."""
+        """Return whether a text has an instruction of a step."""
         return role in self._steps and self._steps[role].instruction.encode() in text
 
     def _opcode(self, role: str) -> tuple[bytes, ...]:
         return (self._steps[role].instruction.encode(),) if role in self._steps else ()
 
     @staticmethod
-    def _first(opcodes: tuple[bytes, ...], statements: list[Statement], behind: int = -1) -> Statement | None:
-        """The first statement with one of some opcodes, of those that start behind a place."""
-        return next((each for each in statements if each.start > behind and each.opcode.startswith(opcodes)), None)
+    def _first(opcodes: tuple[bytes, ...], statements: list[Statement], after: int = -1) -> Statement | None:
+        """The first statement after a place with one of some opcodes."""
+        return next((each for each in statements if each.start > after and each.opcode.startswith(opcodes)), None)
 
     def _lacking(
         self, role: str, because: Statement | None, text: bytes, rule: str, reason: str, severity: Severity = "warning"
@@ -214,7 +214,7 @@ class TensorKernels:
 
         Args:
             function: the kernel.
-            opcodes: of its matrix instructions.
+            opcodes: the opcodes of its matrix instructions.
         """
         for same in self._protocol.same if self._protocol is not None else ():
             values = {opcode: self._value(opcode, same.qualifier) for opcode in opcodes if opcode.startswith(self._opcodes)}

@@ -218,7 +218,7 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 def _processors() -> int:
-    """How many processes may run at a time; one where a process cannot inherit what another one has read."""
+    """The number of processes that may run at a time; one where a process cannot inherit what another one has read."""
     if not hasattr(os, "fork"):
         return 1
     with contextlib.suppress(AttributeError):

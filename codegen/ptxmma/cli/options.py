@@ -143,7 +143,7 @@ def matrix_families(context: click.Context) -> Iterable[str]:
     return [each.family for each in matrix_formats(catalog_of(context.params.get("database")).database.spec)]
 
 
-#: The names in a database that options accept.  Of GPUs those of one word, which need no quotes.
+#: The names in a database that options accept.  GPUs have only their names of one word, which need no quotes.
 _NAMES: dict[str, Callable[[Catalog], Iterable[str]]] = {
     "family": lambda catalog: dict.fromkeys(entry.family for entry in catalog.database.spec.instructions),
     "target": lambda catalog: [

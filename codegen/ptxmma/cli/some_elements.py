@@ -26,11 +26,11 @@ class Query(NamedTuple):
 
     @property
     def by_thread(self) -> bool:
-        """Whether the elements are selected by thread or register."""
+        """True if the elements are selected by thread or register."""
         return not (self.lane is self.register is self.element is self.bit is None)
 
     def anywhere(self, tables: Sequence[Arrangement]) -> bool:
-        """Whether some elements are selected, not whole tables."""
+        """Return whether some elements are selected, not whole tables."""
         return self.by_thread or any(axes.keys() - table.fixed.keys() for table, axes in zip(tables, self.axes, strict=True))
 
 
@@ -56,7 +56,7 @@ def show_elements(tables: Sequence[Arrangement], query: Query, bits: bool, form:
 
 
 def _is_one(table: Arrangement, query: Query) -> bool:
-    """Whether the query names one element: by its thread and its number, or by its row and its column."""
+    """Return whether the query names one element: by its thread and its number, or by its row and its column."""
     (axes,) = query.axes
     by_column = table.layout.kind == "metadata" and "col" in axes
     plane = {"row", "col"} if by_column else {axis for axis in table.axes if axis}

@@ -64,7 +64,7 @@ def family_of(given: str | None, database: str | None) -> str:
         raise click.BadParameter(str(error), param_hint="--family") from None
 
 
-#: Whether narrow elements have padding.
+#: The option for padded narrow elements.
 padded_option = click.option(
     "--padded", is_flag=True, help="16 elements of 4 or 6 bits in each 16 bytes, as kind::f8f6f4 and kind::mxf8f6f4 read them."
 )

@@ -33,7 +33,7 @@ class AsmOperand(NamedTuple):
 
     @property
     def is_register(self) -> bool:
-        """Whether it is a register of its own."""
+        """True if it is a register of its own."""
         plain = self.constraint.lstrip("=+&%")
         return plain.isalpha() and _OTHERS.isdisjoint(plain)
 

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from ptxmma.ptx.asm_operand import AsmOperand
 from ptxmma.ptx.conditional_sections import Conditions
 from ptxmma.ptx.constants import Constants
-from ptxmma.ptx.cplusplus_tokens import PLAIN_LITERAL, WORDS, Tokens, behind_last_line
+from ptxmma.ptx.cplusplus_tokens import PLAIN_LITERAL, WORDS, Tokens, after_last_line
 from ptxmma.ptx.literals import integer
 from ptxmma.ptx.mapped_text import C_ESCAPES, Source, Text, TextBuilder, unescaped
 from ptxmma.ptx.opcodes import Opcodes
@@ -69,7 +69,7 @@ class AsmReader:
             The place from which the next part must be read.
         """
         text = Text(self._source.text, None)
-        end = len(text.chars) if last else behind_last_line(text.chars, start)
+        end = len(text.chars) if last else after_last_line(text.chars, start)
         return (yield from self._between(text, conditions, start, end, last=last))
 
     def _between(self, text: Text, conditions: Conditions, start: int, end: int, *, last: bool) -> Generator[Function, None, int]:
@@ -91,7 +91,7 @@ class AsmReader:
         return end
 
     def _may_concern(self, chars: str, start: int, end: int) -> bool:
-        """Whether a statement may have a matrix instruction, as far as its strings show without being read one by one."""
+        """Return whether a statement may have a matrix instruction, as far as its strings show without being read one by one."""
         head = _HEAD.match(chars, start, end)
         if head is None:
             return True

@@ -81,7 +81,7 @@ class BlockScopes:
             start = end + 1
 
     def names(self, scope: int, names: Sequence[bytes]) -> Sequence[bytes]:
-        """Registers' names, distinct from those of other scopes."""
+        """Registers' names, distinct from the names in other scopes."""
         if scope == 0 or self._declaring.keys().isdisjoint(names):
             return names
         return [self._named(scope, name) for name in names]
@@ -135,7 +135,7 @@ def _names(text: bytes) -> tuple[frozenset[bytes], bool]:
 
 
 def _ends_statement(text: bytes, place: int) -> bool:
-    """Whether nothing but blanks lies between a place and the end of a statement before it, or many blanks."""
+    """Return whether nothing but blanks lies between a place and the end of a statement before it, or many blanks."""
     return text[max(0, place - BEFORE) : place].rstrip()[-1:] in b";{}:"
 
 

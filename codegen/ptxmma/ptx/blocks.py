@@ -108,7 +108,7 @@ class _Folded:
                 self._uses[label] -= 1
 
     def _skips(self, number: int, label: int) -> bool:
-        """Whether a mark is a branch that goes on with the next statement or with a label."""
+        """Return whether a mark is a branch that goes on with the next statement or with a label."""
         mark = self.marks[number] if len(self.marks) >= -number else None
         return isinstance(mark, Branch) and mark.predicated and self.targets[mark.begin] == [label]
 

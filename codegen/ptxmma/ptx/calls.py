@@ -12,10 +12,10 @@ _CALL = re.compile(rb"call(?<![\w$%.]call)(?:\.uni)?\b([^;]*)")
 
 
 def calls_others(text: bytes) -> bool:
-    """Whether a function calls any but the system's functions."""
+    """Return whether a function calls any but the system's functions."""
     return any(may_do_anything(operands) for operands in _CALL.findall(text))
 
 
 def may_do_anything(operands: bytes) -> bool:
-    """Whether a call with these operands is of a function that is not one of the system."""
+    """Return whether a call with these operands is of a function that is not one of the system."""
     return _SYSTEM.isdisjoint(words_of(operands))

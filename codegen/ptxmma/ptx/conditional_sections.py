@@ -34,7 +34,7 @@ class Guard(NamedTuple):
     comparisons: tuple[tuple[str, int], ...]
 
     def holds(self, number: int) -> bool:
-        """Whether code is compiled for a compute capability times ten."""
+        """Return whether code is compiled for a compute capability times ten."""
         return all(_COMPARED[how](10 * number, with_) for how, with_ in self.comparisons)
 
 
@@ -44,7 +44,7 @@ class _Section(NamedTuple):
 
     @property
     def dead(self) -> bool:
-        """Whether the section does not exist."""
+        """True if the section does not exist."""
         return (self.directive, self.condition) in {("if", "0"), ("after", "1")}
 
 
@@ -65,7 +65,7 @@ class Conditions:
 
     @property
     def alive(self) -> bool:
-        """Whether code is compiled here, as far as can be seen."""
+        """True if code is compiled here, as far as can be seen."""
         return not any(section.dead for section in self._open)
 
     @property

@@ -72,7 +72,7 @@ class Tokens:
         return True
 
 
-def behind_last_line(chars: str, start: int) -> int:
+def after_last_line(chars: str, start: int) -> int:
     """The place after the last line that does not go on in the next one; ``start`` if there is no such line."""
     end = chars.rfind("\n", start)
     while end >= 0 and chars.endswith(("\\", "\\\r"), 0, end):
@@ -81,5 +81,5 @@ def behind_last_line(chars: str, start: int) -> int:
 
 
 def holds_assembly(text: str) -> bool:
-    """Whether a text has an ``asm`` statement of C."""
+    """Return whether a text has an ``asm`` statement of C."""
     return "asm" in text and any(match["word"] for match in WORDS.finditer(text))

@@ -137,7 +137,7 @@ _OF_MLIR = re.compile(r"\{(\$(?:rw?|w)\d+)\}")
 
 
 def _complete(statement: Statement) -> bool:
-    """Whether a statement in any string is an instruction, and not a word in a sentence or a piece of one."""
+    """Return whether a statement in any string is an instruction, and not a word in a sentence or a piece of one."""
     if statement.broken is not None or not all(_PLAIN.fullmatch(operand) for operand in statement.operands):
         return False
     if not statement.operands:
@@ -146,7 +146,7 @@ def _complete(statement: Statement) -> bool:
 
 
 def _begun(statement: Statement) -> bool:
-    """Whether a statement in a string that is certainly PTX, or that an expression completes, is an instruction."""
+    """Return whether a statement in a string that is certainly PTX, or that an expression completes, is an instruction."""
     return statement.opcode.count(b".") > 1
 
 

@@ -14,10 +14,10 @@ WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 BEFORE = 200
 #: Letters at the end of a word that are searched for: of ``ldmatrix`` and ``stmatrix`` they are the same.
 _ENDING = 6
-#: How a misspelt first word goes on: ``ldmatrixx.sync``.  No name does.
+#: The rest of a misspelt first word, ``ldmatrixx.sync``; no name goes on like that.
 _SYNC = rb"(?:\.\w+){0,2}\.sync\b"
 _MISSPELT = re.compile(rb"\w+" + _SYNC)
-#: How one goes on that has letters before it, ``_mma.sync``, and that word itself.
+#: The rest of a first word with letters before it, ``_mma.sync``; and that word itself.
 _MANGLED = rb"(?=\w{0,8}" + _SYNC + rb")"
 _WORD = re.compile(rb"\w+\Z")
 
@@ -36,7 +36,7 @@ class Opcodes:
         whole = {word for word in first if word in families or leading[word] > 1}
         opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in spec.instructions}
         exact = {opcode for opcode in opcodes if opcode.split(".")[0] not in whole}
-        stems: dict[bytes, list[_Stem]] = {}  # by their first words
+        stems: dict[bytes, list[_Stem]] = {}  # the stems of each first word
         for text in sorted(whole | exact):
             stem = _Stem(text.encode(), text in exact)
             stems.setdefault(stem.first, []).append(stem)
@@ -46,7 +46,7 @@ class Opcodes:
         self._searches = [_Search(core, {word: alike for word, alike in stems.items() if core in word}) for core in self._cores]
 
     def mentioned(self, text: bytes) -> bool:
-        """Whether a text may have an instruction: places() of what is made of it may not be empty."""
+        """Return whether a text may have an instruction: places() of what is made of it may not be empty."""
         return any(core in text for core in self._cores)
 
     def places(self, text: bytes) -> list[int]:
@@ -102,7 +102,7 @@ class _Stem:
 
 
 def _follows(text: bytes, end: int, exact: bool) -> bool:
-    """Whether a word that ends there begins an instruction: modifiers follow, or operands, or nothing."""
+    """Return whether a word that ends there begins an instruction: modifiers follow, or operands, or nothing."""
     following = text[end : end + 1]
     if following.isspace():
         return exact or text[end : end + BEFORE].lstrip()[:1] in b".;{%"
@@ -114,7 +114,7 @@ def _follows(text: bytes, end: int, exact: bool) -> bool:
 
 
 def _mangled(text: bytes, place: int) -> Iterator[int]:
-    """Where a word begins a statement that goes on at a place."""
+    """The start of a word that begins a statement and goes on at a place, if there is one."""
     before = text[max(0, place - BEFORE) : place]
     word = _WORD.search(before)
     start = word.start() if word else len(before)
@@ -123,5 +123,5 @@ def _mangled(text: bytes, place: int) -> Iterator[int]:
 
 
 def _slips(text: bytes, start: int, end: int) -> bool:
-    """Whether a word begins a statement, and a comma follows where a dot should."""
+    """Return whether a word begins a statement, and a comma follows where a dot should."""
     return text[end : end + 1] == b"," and text[max(0, start - BEFORE) : start].rstrip()[-1:] in (b";", b":")

@@ -194,5 +194,5 @@ def _searches(words: tuple[bytes, ...]) -> list[re.Pattern[bytes]]:
 
 
 def starts(opcode: bytes, start: bytes) -> bool:
-    """Whether an opcode is another one, with more modifiers or without."""
+    """Return whether an opcode is another one, with more modifiers or without."""
     return opcode == start or opcode.startswith(start + b".")

@@ -49,13 +49,13 @@ class _Run(NamedTuple):
 
     @property
     def documents(self) -> bool:
-        """Whether the string is a statement of its own: documentation."""
+        """True if the string is a statement of its own: documentation."""
         starts = self.before is None or self.before.type in _STARTS
         return starts and self.after is not None and self.after.type in (tokenize.NEWLINE, tokenize.ENDMARKER)
 
     @property
     def known(self) -> bool:
-        """Whether the string is used unchanged."""
+        """True if the string is used unchanged."""
         beside = (each.string for each in (self.before, self.after) if each is not None and each.type == tokenize.OP)
         return self.plain and not any(text in ("+", "%", ".", "+=", "%=") for text in beside)
 
@@ -88,7 +88,7 @@ def _runs(source: Source) -> Iterator[_Run]:
     before: tokenize.TokenInfo | None = None
     literals: list[tuple[int, int]] = []
     plain = True
-    opened: list[tuple[int, int]] = []  # where the formatted strings begin that go on here
+    opened: list[tuple[int, int]] = []  # the starts of the formatted strings that go on here
     for token in _tokens(source.text):
         if token.type in _FORMATTED:
             opened.append(token.start)

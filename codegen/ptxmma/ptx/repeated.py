@@ -74,7 +74,7 @@ class Repeated(Generic[_Verdict]):
             return
         opcode, _, operands = self._text[statement.start : statement.end].partition(b" ")
         limited: dict[bytes, list[slice]] = {}
-        counts: dict[bytes, int] = {}  # of registers, by their stems
+        counts: dict[bytes, int] = {}  # the registers of each stem
         places: list[slice] = []
         for match in _NUMBER.finditer(operands):
             stem, number = match.groups()

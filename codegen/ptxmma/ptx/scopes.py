@@ -59,10 +59,10 @@ class _Scope(_Names[str]):
 
 
 class _Open(list[_Scope]):
-    """The open blocks that declare registers, the innermost last, and for each name those of them that declare it.
+    """The open blocks that declare registers, the innermost last, and for each name the blocks that declare it.
 
     Attributes:
-        stems: how many names they declare of each stem, which is a name without the digits at its end.
+        stems: the number of names that they declare of each stem, which is a name without the digits at its end.
     """
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class _Open(list[_Scope]):
         return kind
 
     def numbered(self, stem: bytes) -> tuple[int, str]:
-        """How many registers of a stem one declaration has, and their type; 0 where another one also has such names."""
+        """The number of registers of a stem that one declaration has, and their type; 0 where another one also has such names."""
         places = self._numbering.get(stem)
         return self[places[-1]].numbered[stem] if places and self.stems[stem] == 1 else (0, "")
 
@@ -219,7 +219,7 @@ class Scopes:
         return self
 
     def numbered(self, stem: bytes) -> int:
-        """How many registers ``%r0``, ``%r1``, ... of a stem one declaration has; 0 where another one also has such names."""
+        """The number of registers ``%r0``, ``%r1``, ... of a stem that one declaration has; 0 where another one also has such names."""
         return self._scopes.numbered(stem)[0]
 
     def alike(self, operand: bytes) -> tuple[str, ...]:
@@ -289,7 +289,7 @@ class Scopes:
 
 
 def _of_names(given: Mapping[bytes, str]) -> _Scope:
-    """What is declared of some names, with their types."""
+    """A scope that declares some names with their types."""
     scope = _Scope(0)
     scope.names.update(given)
     return scope

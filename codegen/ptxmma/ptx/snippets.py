@@ -76,7 +76,7 @@ class Snippet(Function):
         return filter(self.is_meant, self._statements)
 
     def is_meant(self, statement: Statement, /) -> bool:
-        """Whether it is a known instruction, and not a word in a sentence."""
+        """Return whether it is a known instruction, and not a word in a sentence."""
         return self._is_known(statement) and self._wanted(statement)
 
     @functools.cached_property

@@ -24,7 +24,7 @@ _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
 _TARGET = re.compile(rb"\.target\s+([\w\s,]+)")
 _WORDS = re.compile(rb"\w+")
 _ARCHITECTURE = re.compile(rb"sm_\w+")
-#: What may precede an instruction: a predicate.  Several of them are an error, as is one without its mark or its name, or with an operator.
+#: A predicate, which may precede an instruction.  Several are an error, as is one without its mark or its name, or with an operator.
 _PREDICATE = re.compile(rb"(?:@[\s!]*(?:[\w$%]+\s*)?)+(?:[|&^,+*-][\s!\w$%|&^,+*-]*)?\Z|(?<=[;{}:])\s*(?P<unmarked>!?\s*%[\w$%]+)\Z")
 #: The directive that ends without a semicolon.
 _LOCATION = re.compile(rb"(?:^|[;{}:\n])\s*\.loc\s[^;{}:\n]*\Z")
@@ -117,7 +117,7 @@ class Function:
     """
 
     alternatives: tuple[Function, ...] = ()  # other texts that a compiler may make of the same source
-    operands: Sequence[AsmOperand] = ()  # of the asm statement that has the text
+    operands: Sequence[AsmOperand] = ()  # the operands of the asm statement that has the text
     guard: Guard | None = None  # the conditions on the architecture under which C++ has the text
     uncovered = 0  # instructions that are not among its statements, because only a part of them is written
 
@@ -178,7 +178,7 @@ class Function:
         return Statement(opcode[0], start, tuple(map(bytes.strip, operands)), predicate, broken, end)
 
     def is_meant(self, _: Statement, /) -> bool:
-        """Whether a statement counts: in a module, each does."""
+        """Return whether a statement counts: in a module, each does."""
         return True
 
     def operand(self, statement: Statement, number: int) -> Token:
@@ -227,7 +227,7 @@ def _broken(text: bytes, start: int, end: int) -> int:
     return start + len(text[start:end]) - len(text[start:end].lstrip())
 
 
-def _behind(text: bytes) -> bytes:
+def _after(text: bytes) -> bytes:
     """The directives of the module after the body of a function, or after its declaration, up to the next function.
 
     The last brace belongs to the body, unless it belongs to the value of a variable, which has no semicolon.
@@ -257,7 +257,7 @@ def functions(chunks: Iterable[bytes], opcodes: Opcodes) -> Iterator[Function]:
             size = 0
             if last:
                 if function.name or before:
-                    module.read(_behind(function.text))
+                    module.read(_after(function.text))
                 else:
                     module.read(function.text, goes_on=not function.text.startswith(b".version"))
             yield function
