@@ -12,7 +12,7 @@ import msgspec
 from ptxmma.arguments import in_range, integer
 from ptxmma.catalog import layouts
 from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, formula, matches
-from ptxmma.model.digits import DigitMap
+from ptxmma.model.digit_map import DigitMap
 
 #: What the unit of a layout reads where elements of the matrix lie there: the width of one, or of its container.
 _ELEMENT = "bits"

@@ -1,8 +1,8 @@
 """Layouts as bit maps.
 
-Every layout of these instructions is a permutation of bits: each bit of the inputs (lane, element …) becomes one bit of one
-output (row, column …).  The map is the layout: its inverse, the code in every language and the layout algebra of other
-projects all follow from it.  Works on integers and on whatever array type has ``>> << & |``.
+Every layout of registers is a map of bits: each bit of the inputs (lane, element …) becomes one bit of one output (row, column …).  The
+map is the layout: its inverse, the code in every language and the layout algebra of other projects all follow from it.  Works on integers
+and on whatever array type has ``>> << & |``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
+from ptxmma.model.digit_map import NOWHERE, Digit, DigitMap, LayoutMap
 
 
 class NotLinearError(ValueError):
@@ -34,16 +34,45 @@ class Run(NamedTuple):
     target: int
 
 
-class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """A permutation of bits.
+class BitMap(LayoutMap, frozen=True, forbid_unknown_fields=True, dict=True):
+    """A map of bits: the case of a :class:`~ptxmma.model.digit_map.DigitMap` that all sizes are 2, and the fast one.
 
     ``inputs`` and ``outputs`` are named fields with their widths in bits; ``bits`` says, for each input, which bit of which
-    output each of its bits becomes, least significant first: ``{"lane": [["col", 1], ["col", 2], ["row", 0], …]}``.
+    output each of its bits becomes, least significant first: ``{"lane": [["col", 1], ["col", 2], ["row", 0], …]}``; a bit of ``["", 0]``
+    leads nowhere.
     """
 
     inputs: dict[str, int]
     outputs: dict[str, int]
     bits: dict[str, tuple[tuple[str, int], ...]]
+
+    @classmethod
+    def of(cls, digits: DigitMap) -> BitMap:
+        """The bit map of digits whose sizes and weights are powers of two.
+
+        Raises:
+            NotDigitsError: they are not, or the map does not begin at 0.
+        """
+        names = list(digits.coordinates)
+        bits: dict[str, tuple[tuple[str, int], ...]] = {}
+        for axis, bases in digits.bases().items():
+            moved = [next(((names[at], number) for at, number in enumerate(base) if number), (NOWHERE, 1)) for base in bases]
+            bits[axis] = tuple((name, number.bit_length() - 1) for name, number in moved)
+        return cls(_widths(digits.axes), _widths(digits.coordinates), bits)
+
+    def to_digits(self) -> DigitMap:
+        """The same map in the fewest digits."""
+        return self._digits
+
+    @functools.cached_property
+    def _digits(self) -> DigitMap:
+        digits = [
+            Digit(axis, 1 << bit, 2, output, 1 << place if output != NOWHERE else 0)
+            for axis, targets in self.bits.items()
+            for bit, (output, place) in enumerate(targets)
+        ]
+        axes, coordinates = ({name: 1 << width for name, width in widths.items()} for widths in (self.inputs, self.outputs))
+        return DigitMap(axes, coordinates, tuple(digits)).coalesce()
 
     def inverse(self) -> BitMap:
         """The map from outputs back to inputs."""
@@ -51,31 +80,32 @@ class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True)
 
     @functools.cached_property
     def _inverse(self) -> BitMap:
-        back: dict[str, list[tuple[str, int]]] = {name: [("", 0)] * width for name, width in self.outputs.items()}
+        back: dict[str, list[tuple[str, int]]] = {name: [(NOWHERE, 0)] * width for name, width in self.outputs.items()}
         for name, targets in self.bits.items():
             for bit, (output, position) in enumerate(targets):
-                back[output][position] = (name, bit)
+                if output != NOWHERE:
+                    back[output][position] = (name, bit)
         return BitMap(dict(self.outputs), dict(self.inputs), {name: tuple(bits) for name, bits in back.items()})
 
     def runs(self, output: str) -> list[Run]:
         """The bits of one output grouped into runs of consecutive bits of one input, lowest first."""
         runs: list[Run] = []
-        for name, bit in self.inverse().bits[output]:
+        for place, (name, bit) in enumerate(self.inverse().bits[output]):
             last = runs[-1] if runs else None
-            if last and last.name == name and last.source + last.width == bit:
+            if last and (last.name, last.source + last.width, last.target + last.width) == (name, bit, place):
                 runs[-1] = last._replace(width=last.width + 1)
-            else:
-                runs.append(Run(name, bit, 1, sum(run.width for run in runs)))
+            elif name != NOWHERE:
+                runs.append(Run(name, bit, 1, place))
         return runs
 
-    def apply(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def apply(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs for the given inputs (integers or arrays)."""
-        zero: Any = next(iter(values.values())) & 0  # a zero of the callers' own kind: an array where they pass arrays
+        zero: Any = next(iter(point.values())) & 0  # a zero of the callers' own kind: an array where they pass arrays
         results = {}
         for output, steps in self._steps:
             result = zero
             for name, source, mask, target in steps:
-                result = result | ((values[name] >> source & mask) << target)
+                result = result | ((point[name] >> source & mask) << target)
             results[output] = result
         return results
 
@@ -97,6 +127,11 @@ class BitMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True)
                 values = [value | (x >> source & mask) << target for value, x in zip(values, points[name], strict=True)]
             results[output] = values
         return results
+
+
+def _widths(sizes: Mapping[str, int]) -> dict[str, int]:
+    """The bits that count up to each size."""
+    return {name: (size - 1).bit_length() for name, size in sizes.items()}
 
 
 Points = Mapping[str, list[int]]
