@@ -37,13 +37,15 @@ def _random(seed: int, element: ElementType, rows: int, columns: int, zeros: flo
     codes = np.where(rng.random(codes.shape) < 0.5, codes & np.uint64(0x8383838383838383), codes)
     kind = elements.bits_dtype(element)
     bits = (codes & np.uint64((1 << element.bits) - 1)).astype(kind)
-    zero = np.array([0.0, -0.0]).astype(elements.dtype(element)).view(kind)
+    zero = np.array([0, 1 << element.bits - 1 if element.sign and element.form in ("float", "sign-magnitude") else 0], kind)
     bits = np.where(rng.random(bits.shape) < zeros, rng.choice(zero, bits.shape), bits)
     if element.form == "float":
         with np.errstate(invalid="ignore"):  # signalling NaN
             bits = np.where(np.isfinite(elements.numbers(bits, element)), bits, zero[0])
     if element.name == "ue4m3":
         bits &= kind.type(0x7F)
+    if element.name == "s1z4m11":
+        bits &= kind.type(0x87FF)
     matrix: Array = elements.typed(np.ascontiguousarray(bits), element)
     return matrix
 
@@ -52,9 +54,9 @@ def _bits(matrix: Array) -> Array:
     return matrix.view(f"u{matrix.dtype.itemsize}")
 
 
-def _chunks(matrix: Array, pattern: Granularity) -> list[list[list[Any]]]:
+def _chunks(matrix: Array, pattern: Granularity, element: ElementType) -> list[list[list[Any]]]:
     """The units of every chunk as Python numbers, in the order of rows and chunks."""
-    numbers = matrix.astype(np.float64).reshape(-1, pattern.units, pattern.unit)
+    numbers = elements.numbers(_bits(matrix), element).reshape(-1, pattern.units, pattern.unit)
     chunks: list[list[list[Any]]] = numbers.tolist()
     return chunks
 
@@ -80,7 +82,10 @@ def test_pruning_keeps_the_largest(name: str, element: ElementType, seed: int, r
     pruned = sparse.prune(matrix, name, element=element)
     assert pruned.dtype == matrix.dtype
     for before, after, codes in zip(
-        _chunks(matrix, pattern), _chunks(pruned, pattern), _bits(pruned).reshape(-1, pattern.units, pattern.unit), strict=True
+        _chunks(matrix, pattern, element),
+        _chunks(pruned, pattern, element),
+        _bits(pruned).reshape(-1, pattern.units, pattern.unit),
+        strict=True,
     ):
         sizes = [sum(abs(value) for value in unit) for unit in before]
         order = sorted(range(pattern.units), key=lambda place: (-sizes[place], place))
@@ -106,7 +111,7 @@ def test_a_round_trip(name: str, element: ElementType, seed: int, rows: int, gro
     kept = _bits(values).reshape(-1, pattern.kept // pattern.unit, pattern.unit)
     fields = sparse.fields(metadata).reshape(-1)
     units = _bits(matrix).reshape(-1, pattern.units, pattern.unit)
-    for chunk, codes, field, stored in zip(_chunks(matrix, pattern), units, fields, kept, strict=True):
+    for chunk, codes, field, stored in zip(_chunks(matrix, pattern, element), units, fields, kept, strict=True):
         expected = _CHOICES[pattern.units][f"{_occupied(chunk):#0{2 + pattern.units}b}"]
         assert field == int(expected, 2)
         assert stored.tolist() == [codes[place].tolist() for place in pattern.kept_units(expected)]
@@ -519,11 +524,11 @@ _BAD: dict[str, tuple[Callable[[], object], str]] = {
     "a list of types": (lambda: sparse.check(_M, "2:4", element=["f16"]), r"unknown element type \['f16'\]; types"),  # type: ignore[arg-type]
     "raw bits": (
         lambda: sparse.check(_M.view(np.uint16), "2:4"),
-        r"uint16, which may hold the bits of f16, bf16, b16: say which with element=",
+        r"uint16, which may hold the bits of f16, bf16, s1z4m11, b16: say which with element=",
     ),
     "bytes of any type": (
         lambda: sparse.prune(_E, "2:4"),
-        r"uint8, which may hold the bits of e4m3, e5m2, e3m2, e2m3, e2m1, ue4m3, u8, s8, u4, s4, b1, b8, b8x16: say which with element=",
+        r"uint8, which may hold the bits of e4m3, e5m2, e3m2, e2m3, e2m1, ue4m3, ue5m3, u8, s8, u4, s4, b1, b8, b8x16: say which with",
     ),
     "bytes with a mask": (lambda: sparse.prune(_E, "2:4", _E > 99), r"dtype uint8, which may hold .*: say which with element="),
     "bytes to check": (lambda: sparse.check(_E, "2:4"), r"dtype uint8, which may hold .*: say which with element="),
@@ -647,10 +652,10 @@ def test_the_first_number_without_a_magnitude_is_named(element: ElementType) -> 
     everything = np.zeros((3, 8)).astype(elements.dtype(element))
     for number in [math.nan] + [math.inf, -math.inf] * element.infinity:
         matrix = everything.copy()
-        matrix[1, 6] = matrix[2, 0] = number
+        matrix[1, 6] = matrix[2, 0] = number if elements.dtype(element).kind != "u" else element.largest_code + 1
         for name in _PATTERNS:
             with pytest.raises(ValueError, match=rf"^row 1, column 6 is {number}, which has no magnitude to compare; give a mask$"):
-                sparse.prune(matrix, name)
+                sparse.prune(matrix, name, element=element)
 
 
 def test_an_error_names_everything_that_offends() -> None:

@@ -280,3 +280,52 @@ def test_what_rubin_does_not_take(opcode: str, chosen: dict[str, Any], message: 
     given: dict[str, Any] = {"m": 128, "n": 64, "dtype": "f32", "atype": "e4m3", "btype": "e4m3"} | chosen
     with pytest.raises(IllegalProductError, match=message):
         ptxmma.instruction(f"tcgen05.{opcode}", **given)
+
+
+def test_ue5m3_factors_of_rubin_scale() -> None:
+    """Factors of 2^-17, the smallest, and 114688, the largest (PTX ISA 9.4, 5.2.3: bias 15, NaN is 0xff)."""
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", m=128, n=8, k=64, stype="ue5m3")
+    assert set(product.accepted_by()) == {"sm_107a", "sm_107f"}
+    ones, factors = np.full((128, 64), 0x2, np.uint8), np.full((128, 4), 0x78, np.uint8)
+    factors[0], factors[1] = 0x01, 0xFE
+    result = ptxmma.emulate(product, ones, ones[:8].T, scale_a=factors, scale_b=factors[2:10].T)
+    assert result.matrix[:3, 0].tolist() == [64 * 2.0**-17, 64 * 114688.0, 64]
+
+
+@pytest.mark.parametrize(
+    ("opcode", "m", "n", "extents"),
+    [
+        ("mma.cta_group::1", 64, 24, (64, 24, 16)),
+        ("mma.cta_group::1", 128, 48, (128, 48, 16)),
+        ("mma.cta_group::2", 256, 32, (256, 32, 16)),
+        ("mma.ws.cta_group::1", 32, 64, (32, 64, 16)),
+        ("mma.sp.cta_group::1", 128, 16, (128, 16, 32)),
+    ],
+)
+def test_integers_of_a_sign_and_11_bits_multiply(opcode: str, m: int, n: int, extents: tuple[int, int, int]) -> None:
+    product = ptxmma.instruction(f"tcgen05.{opcode}.kind::ti16", m=m, n=n)
+    assert product.shape == extents
+    k, random = extents[2], np.random.default_rng(11)
+    a, b = (random.integers(-2047, 2048, shape).astype(np.int16) for shape in ((m, k), (k, n)))
+    if ".sp" in opcode:
+        a[:, 1::4] = a[:, 2::4] = 0
+        values, metadata = sparse.compress(
+            np.where(a < 0, 0x8000, 0).astype(np.uint16) | np.abs(a).astype(np.uint16), product, element="s1z4m11"
+        )
+        result = ptxmma.emulate(product, values, b, metadata=metadata)
+    else:
+        result = ptxmma.emulate(product, a, b)
+    np.testing.assert_array_equal(result.matrix, a.astype(np.int64) @ b)
+    assert not ptxmma.descriptors.codec("instruction", kind="kind::ti16").mistakes(of_product(product))
+
+
+def test_what_integers_of_a_sign_and_11_bits_are_not() -> None:
+    with pytest.raises(IllegalProductError, match="does not allow m = 128 with n = 24"):
+        ptxmma.instruction("tcgen05.mma.cta_group::1.kind::ti16", m=128, n=24)
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::ti16", m=64, n=8)
+    b = np.zeros((16, 8), np.uint16)
+    assert ptxmma.emulate(product, np.full((64, 16), 0x8000, np.uint16), b).matrix.any() == np.False_
+    with pytest.raises(ValueError, match="a holds 0x0800: the bits 0x7800 of s1z4m11 must be 0"):
+        ptxmma.emulate(product, np.full((64, 16), 0x800, np.uint16), b)
+    with pytest.raises(ValueError, match=r"a reaches from 2048 to 2048; s1z4m11 is -2047\.\.2047"):
+        ptxmma.emulate(product, np.full((64, 16), 2048, np.int16), b)

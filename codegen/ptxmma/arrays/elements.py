@@ -1,7 +1,8 @@
 """Elements as arrays: the dtype of each type, its bits, its numbers, and torch tensors without a copy.
 
 A matrix of some element type is an array of the type's own dtype (NumPy's, or ``ml_dtypes``'s for bf16, fp8, fp6, fp4 and the
-4-bit integers), or an array of unsigned integers of the same size that hold the bits.  Types narrower than a byte have one element
+4-bit integers), or an array of unsigned integers of the same size that hold the bits.  Types that have no dtype, ue5m3 and s1z4m11, are
+always the bits.  Types narrower than a byte have one element
 in each byte; :func:`ptxmma.pack_bytes` and :func:`ptxmma.unpack_bytes` convert to several in each, and back.  A torch tensor
 serves as well: on the CPU its memory is used as it is, and from a device it is copied.  So are arrays that offer DLPack or
 ``__array_interface__``, such as the arrays of CuPy and JAX.
@@ -143,12 +144,15 @@ def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
     Raises:
         ValueError: not an array, another dtype than the type's own or the unsigned integer of its size, or bits beyond its width,
             such as the sign of a scale factor.  For s8, s16 and s32, unsigned integers are refused: they are numbers, not bits.
-            Signed integers narrower than a byte may also be ``int8`` (a copy then), if all are in the type's range.
+            Signed integers narrower than a byte may also be ``int8``, and s1z4m11 ``int16`` (a copy then), if all are in the type's
+            range.
     """
     array = as_array(value, what)
     own, plain = dtype(element), bits_dtype(element)
     if array.dtype == np.int8 and element.form == "signed" and element.bits < 8:
         return _narrowed(array, element, what)
+    if array.dtype == np.int16 and element.form == "sign-magnitude":
+        return _signed_magnitudes(array, element, what)
     if array.dtype == plain and own.kind == "i":
         raise ValueError(f"{what} has dtype {plain}, {element.name} takes {own}: .view({own.name!r}) says that these are its bits")
     if array.dtype not in (own, plain):
@@ -160,7 +164,21 @@ def codes(value: Any, element: ElementType, what: str = "the matrix") -> Array:
     if width < 8 and array.size and int(array.max()) >> width:
         reason = "no sign" if unsigned else f"{width} bit{'s' * (width > 1)}"
         raise ValueError(f"{what} holds {int(array.max()):#x}: {element.name} has {reason}, so its codes are 0..{(1 << width) - 1:#x}")
+    if element.form == "sign-magnitude":
+        unused = plain.type((1 << element.bits - 1) - (1 << element.mantissa))
+        if (array & unused).any():
+            code = int(array[(array & unused) != 0].flat[0])
+            raise ValueError(f"{what} holds {code:#06x}: the bits {unused:#06x} of {element.name} must be 0")
     return array
+
+
+def _signed_magnitudes(array: Array, element: ElementType, what: str) -> Array:
+    """Integers as a sign and a magnitude."""
+    limit = (1 << element.mantissa) - 1
+    if array.size and not -limit <= int(array.min()) <= int(array.max()) <= limit:
+        raise ValueError(f"{what} reaches from {array.min()} to {array.max()}; {element.name} is {-limit}..{limit}")
+    signs = (array < 0).astype(bits_dtype(element)) << bits_dtype(element).type(element.bits - 1)
+    return np.asarray(signs | np.abs(array).view(bits_dtype(element)))
 
 
 def _narrowed(array: Array, element: ElementType, what: str) -> Array:
@@ -179,8 +197,39 @@ def typed(bits: Array, element: ElementType) -> Array:
 
 def numbers(bits: Array, element: ElementType) -> Array:
     """The numbers that bits encode: ``float64`` for floating point, ``int64`` for integers and single bits."""
+    if element.form == "sign-magnitude":
+        magnitudes = (bits & bits_dtype(element).type((1 << element.mantissa) - 1)).astype(np.int64)
+        signed: Array = np.where(bits >> bits_dtype(element).type(element.bits - 1), -magnitudes, magnitudes)
+        return signed
+    if lacks_dtype(element):
+        return _every_number(element).take(bits)
     with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
         return typed(np.ascontiguousarray(bits), element).astype(np.float64 if element.form == "float" else np.int64)
+
+
+def nearest(numbers: Array, element: ElementType) -> Array:
+    """The codes of the floating-point numbers nearest to finite ones; of two that are as near, the even one."""
+    if not lacks_dtype(element):
+        return numbers.astype(dtype(element)).view(bits_dtype(element))
+    every = _every_number(element)[: element.largest_code + 1]
+    middles = (every[:-1] + every[1:]) / 2
+    below, above = np.searchsorted(middles, numbers, "left"), np.searchsorted(middles, numbers, "right")
+    return np.where(below % 2, above, below).astype(bits_dtype(element))
+
+
+def lacks_dtype(element: ElementType) -> bool:
+    """Return true for a floating-point type without a dtype of its own; such a type has no sign."""
+    return element.form == "float" and dtype(element).kind == "u"
+
+
+@functools.cache
+def _every_number(element: ElementType) -> Array:
+    """The number of each code of a floating-point type without sign and infinity."""
+    exponents, fractions = np.divmod(np.arange(1 << element.bits), 1 << element.mantissa)
+    significands = fractions * element.unit + (exponents > 0)
+    table: Array = np.ldexp(significands, np.maximum(exponents, 1) - element.bias)
+    table[element.largest_code + 1 :] = np.nan
+    return table
 
 
 def extended(array: Array, shape: tuple[int, ...], fill: int = 0) -> Array:

@@ -40,15 +40,14 @@ def _encoder(element: ElementType, work: Float) -> tuple[int, Array]:
     """``(shift, table)``: the code of a number is ``table[bits >> shift]``, once the bits that fall off are ORed into the last.
 
     Two bits below the mantissa tell how to round: whether the rest is at least a half, and whether it is more than just that.  The table
-    holds what the cast of ``ml_dtypes`` makes of one number of each kind: it rounds to nearest even.
+    holds the code nearest to one number of each kind, of two the even one.
     """
     shift = work.mantissa - (element.mantissa + 2)
     count = 1 << 1 + work.exponent + element.mantissa + 2
     sample = (np.arange(count, dtype=work.bits) << work.bits.type(shift)).view(work.dtype)
     top = element.largest
     with np.errstate(invalid="ignore"):
-        rounded = np.clip(np.nan_to_num(sample, nan=top, posinf=top, neginf=-top), -top, top).astype(types.dtype(element))
-    table: Array = rounded.view(types.bits_dtype(element))
+        table = types.nearest(np.clip(np.nan_to_num(sample, nan=top, posinf=top, neginf=-top), -top, top), element)
     table.flags.writeable = False
     return shift, table
 
@@ -69,6 +68,6 @@ def encode(values: Array, element: ElementType, work: Float) -> Array:
 def decoder(element: ElementType) -> Array:
     """The number of every code as float32."""
     every = np.arange(1 << element.bits, dtype=types.bits_dtype(element))
-    table = types.typed(every, element).astype(np.float32)
+    table = types.numbers(every, element).astype(np.float32)
     table.flags.writeable = False
     return table

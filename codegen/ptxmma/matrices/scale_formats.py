@@ -45,11 +45,14 @@ def custom(element_type: str, scale_type: str, block: int, *, axis: int = -1, da
 
     Raises:
         TypeError: a block or an axis that is not an integer.
-        ValueError: a type that no named format has for its elements or scale factors, or a block of no elements.
+        ValueError: an element type that no named format has, a scale type that no instruction takes, or a block of no elements.
     """
-    known = formats(database=database).values()
-    element = _one_of("element type", element_type, {entry.element.name: entry.element for entry in known})
-    scale = _one_of("scale type", scale_type, {entry.scale.name: entry.scale for entry in known})
+    spec = catalog(database).database.spec
+    known = {entry.element: layouts.element_type(spec, entry.element) for entry in spec.block_formats}
+    products = spec.tensor_products.scales if spec.tensor_products else ()
+    taken = [entry.types for entry in spec.block_scaling] + [entry.stype for entry in products]
+    element = _one_of("element type", element_type, known)
+    scale = _one_of("scale type", scale_type, {name: layouts.element_type(spec, name) for names in taken for name in names})
     size = integer("block", block)
     if size < 1:
         raise ValueError(f"block = {size}: a block has 1 element or more")

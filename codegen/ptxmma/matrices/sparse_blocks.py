@@ -83,14 +83,16 @@ def cut(array: Array, shape: tuple[int, ...]) -> Array:
 
 @functools.cache
 def magnitude_bits(element: ElementType) -> Any:
-    """A mask of all bits but the sign of a floating-point number, with which both zeros are 0; of all bits of other types."""
+    """A mask of all bits but the sign beside a magnitude, with which both zeros are 0; of all bits of other types."""
     kind = elements.bits_dtype(element).type
-    return ~np.array([-0.0]).astype(elements.dtype(element)).view(kind)[0] if element.form == "float" else ~kind(0)
+    return ~kind(1 << element.bits - 1 if element.sign and element.form in ("float", "sign-magnitude") else 0)
 
 
 @functools.cache
 def _largest_bits(element: ElementType) -> Any:
     """The bits of the largest finite number of a floating-point type."""
+    if elements.lacks_dtype(element):
+        return elements.bits_dtype(element).type(element.largest_code)
     largest = ml_dtypes.finfo(elements.dtype(element)).max  # type: ignore[no-untyped-call]  # it has no annotations
     return np.array([largest]).astype(elements.dtype(element)).view(elements.bits_dtype(element))[0]
 
@@ -137,7 +139,7 @@ def _refuse_infinite(block: Array, magnitudes: Array, start: int, shape: tuple[i
     if beyond.any():
         place = int(beyond.argmax())
         *batch, row, column = map(int, np.unravel_index(start + place, shape))
-        number = float(elements.typed(block[place : place + 1], element)[0])
+        number = float(elements.numbers(block[place : place + 1], element)[0])
         raise ValueError(f"{at(batch, f'row {row}, column {column}')} is {number}, which has no magnitude to compare; give a mask")
 
 

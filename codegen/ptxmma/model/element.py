@@ -15,15 +15,17 @@ class ElementType(Entry, frozen=True, kw_only=True):
 
     name: Name  # "e4m3"
     title: Text  # "FP8 with 4 exponent and 3 mantissa bits"
-    form: Literal["float", "unsigned", "signed", "bits"]
+    form: Literal["float", "unsigned", "signed", "sign-magnitude", "bits"]
     bits: Annotated[int, Meta(ge=1, le=64)]  # storage, e.g. 8; tf32 takes 32
     exponent: Natural = 0  # bits
-    mantissa: Natural = 0  # explicit bits
+    mantissa: Natural = 0  # explicit bits; of a sign and a magnitude, those of the magnitude
     bias: int = 0
     sign: bool = True  # ue8m0 has none
     infinity: bool = False
     nan: bool = False
-    numpy: Annotated[str, like(r"^[a-z][a-z0-9_]*$", "the dtype of NumPy or ml_dtypes that holds one")]  # "float8_e4m3fn"
+    numpy: Annotated[
+        str, like(r"^[a-z][a-z0-9_]*$", "the dtype of NumPy or ml_dtypes that holds one; unsigned for the bits of a type that they lack")
+    ]  # "float8_e4m3fn"
     tma: Annotated[str, like(r"^(CU_TENSOR_MAP_DATA_TYPE_[A-Z0-9_]+)?$", "the type of tensor maps; of packed elements, their bytes'")] = ""
     c_type: Annotated[str, like(r"^([a-z_][A-Za-z0-9_]*)?$", "the C++ type whose object is one element, where there is such a type")] = ""
     c_header: Annotated[str, like(r"^([a-z0-9_]+\.h)?$", "the toolkit's header that declares it; empty for types of the language")] = ""

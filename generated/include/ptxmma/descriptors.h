@@ -337,7 +337,8 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_is_legal(
              (0x4u >> fields.dtype & 1) &&
              (0x8u >> fields.atype & 1) &&
              (0x8u >> fields.btype & 1) &&
-             (0x1u >> fields.k & 1);
+             (0x1u >> fields.k & 1) &&
+             ((0x10u >> (fields.m >> 4) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x100u >> (fields.m >> 4) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1) || (0x10000u >> (fields.m >> 4) & 1 && UINT64_C(0x111111110) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 4) & 1 && UINT64_C(0x100010100) >> (fields.n >> 3) & 1));
     default:
       return 0;
   }

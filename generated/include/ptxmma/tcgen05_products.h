@@ -70,6 +70,8 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_a_depth(ptxmma_tcgen05_produ
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_k(ptxmma_tcgen05_product p) {
   if ((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F16) return 16;
   if ((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F16) return 32;
+  if ((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_TI16) return 16;
+  if ((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_TI16) return 32;
   if ((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_TF32) return 8;
   if ((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_TF32) return 16;
   if ((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8)) return 32;
@@ -102,7 +104,9 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_types_are_legal(ptxmma_tcgen05_product p)
          ((p.kind == PTXMMA_TCGEN05_KIND_I8) &&
           ((p.dtype == PTXMMA_TYPE_S32) && (p.atype == PTXMMA_TYPE_S8 || p.atype == PTXMMA_TYPE_U8) && (p.btype == PTXMMA_TYPE_S8 || p.btype == PTXMMA_TYPE_U8))) ||
          ((p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4) &&
-          ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E2M1)));
+          ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E2M1))) ||
+         ((p.kind == PTXMMA_TCGEN05_KIND_TI16) &&
+          ((p.dtype == PTXMMA_TYPE_S32) && (p.atype == PTXMMA_TYPE_S1Z4M11) && (p.btype == PTXMMA_TYPE_S1Z4M11)));
 }
 
 /** 1 if an opcode has this M and N with this K, else 0. */
@@ -123,6 +127,12 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_sizes_are_legal(ptxmma_tcgen05_product p)
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_I8) &&
           ((p.m == 64 || p.m == 128) && ((p.n >= 8 && p.n <= 32 && (p.n - 8) % 8 == 0) || (p.n >= 48 && p.n <= 256 && (p.n - 48) % 16 == 0)))) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_I8) &&
+          ((p.m == 128 || p.m == 256) && (p.n >= 32 && p.n <= 256 && (p.n - 32) % 32 == 0))) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_TI16) &&
+          ((p.m == 64) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0))) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && p.kind == PTXMMA_TCGEN05_KIND_TI16) &&
+          ((p.m == 128) && (p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0))) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && p.kind == PTXMMA_TCGEN05_KIND_TI16) &&
           ((p.m == 128 || p.m == 256) && (p.n >= 32 && p.n <= 256 && (p.n - 32) % 32 == 0))) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)) &&
           ((p.m == 128) && (p.n >= 8 && p.n <= 256 && (p.n - 8) % 8 == 0))) ||
@@ -157,6 +167,8 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
   const int depth =
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_F16) && p.k == 16) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F16) && p.k == 32) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_TI16) && p.k == 16) ||
+         (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_TI16) && p.k == 32) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && p.kind == PTXMMA_TCGEN05_KIND_TF32) && p.k == 8) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_TF32) && p.k == 16) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_WS) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8)) && p.k == 32) ||
@@ -182,7 +194,9 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
                      (p.kind == PTXMMA_TCGEN05_KIND_MXF4) ||
                      (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
                      (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16)) ||
-                     (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32));
+                     (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
+                     (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) ||
+                     (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16));
   const int scales = !scaled ||
          ((p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4) &&
           (p.stype == PTXMMA_TYPE_UE8M0)) ||
@@ -193,7 +207,11 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
          ((p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16)) &&
           (p.stype == PTXMMA_TYPE_UE8M0 || p.stype == PTXMMA_TYPE_UE4M3)) ||
          ((p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) &&
-          (p.stype == PTXMMA_TYPE_UE4M3));
+          (p.stype == PTXMMA_TYPE_UE4M3)) ||
+         ((p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) &&
+          (p.stype == PTXMMA_TYPE_UE5M3)) ||
+         ((p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16)) &&
+          (p.stype == PTXMMA_TYPE_UE5M3));
   return opcode && depth && scales && ptxmma_tcgen05_types_are_legal(p) && ptxmma_tcgen05_sizes_are_legal(p);
 }
 
@@ -209,17 +227,17 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_reads(
   const int padded = ptxmma_tcgen05_product_pads(p, type);
   switch (majorness) {
     case PTXMMA_MAJORNESS_K:
-      return padded ? type == PTXMMA_TYPE_E2M1 || type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3 : type == PTXMMA_TYPE_F16 || type == PTXMMA_TYPE_BF16 || type == PTXMMA_TYPE_TF32 || type == PTXMMA_TYPE_E4M3 || type == PTXMMA_TYPE_E5M2 || type == PTXMMA_TYPE_U8 || type == PTXMMA_TYPE_S8 || type == PTXMMA_TYPE_E2M1;
+      return padded ? type == PTXMMA_TYPE_E2M1 || type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3 : type == PTXMMA_TYPE_F16 || type == PTXMMA_TYPE_BF16 || type == PTXMMA_TYPE_TF32 || type == PTXMMA_TYPE_E4M3 || type == PTXMMA_TYPE_E5M2 || type == PTXMMA_TYPE_U8 || type == PTXMMA_TYPE_S8 || type == PTXMMA_TYPE_S1Z4M11 || type == PTXMMA_TYPE_E2M1;
     case PTXMMA_MAJORNESS_MN:
-      return padded ? type == PTXMMA_TYPE_E2M1 || type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3 : type == PTXMMA_TYPE_F16 || type == PTXMMA_TYPE_BF16 || type == PTXMMA_TYPE_E4M3 || type == PTXMMA_TYPE_E5M2 || type == PTXMMA_TYPE_U8 || type == PTXMMA_TYPE_S8;
+      return padded ? type == PTXMMA_TYPE_E2M1 || type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3 : type == PTXMMA_TYPE_F16 || type == PTXMMA_TYPE_BF16 || type == PTXMMA_TYPE_E4M3 || type == PTXMMA_TYPE_E5M2 || type == PTXMMA_TYPE_U8 || type == PTXMMA_TYPE_S8 || type == PTXMMA_TYPE_S1Z4M11;
   }
   return 0;
 }
 
 /** Scale factors that a product reads of each row of A and of each column of B; 0 where it scales no blocks. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_scale_factors(ptxmma_tcgen05_product p) {
-  if (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) return ptxmma_tcgen05_product_a_depth(p) / 32;
-  if (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16)) return ptxmma_tcgen05_product_a_depth(p) / 16;
+  if (p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_2X || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) return ptxmma_tcgen05_product_a_depth(p) / 32;
+  if ((p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16)) || (p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_SCALE_VEC_4X || p.scale_vec == PTXMMA_TCGEN05_BLOCK16))) return ptxmma_tcgen05_product_a_depth(p) / 16;
   return 0;
 }
 
@@ -250,8 +268,8 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(ptxmma_tcgen05_p
     ptxmma_tcgen05_instruction fields = ptxmma_tcgen05_instruction_decode(0);
     fields.sparse = (uint32_t)ptxmma_tcgen05_product_is_sparse(p);
     fields.dtype = p.dtype == PTXMMA_TYPE_F32 ? 1u : p.dtype == PTXMMA_TYPE_S32 ? 2u : 0u;
-    fields.atype = p.atype == PTXMMA_TYPE_TF32 ? 2u : p.atype == PTXMMA_TYPE_BF16 ? 1u : p.atype == PTXMMA_TYPE_E5M2 ? 1u : p.atype == PTXMMA_TYPE_E2M3 ? 3u : p.atype == PTXMMA_TYPE_E3M2 ? 4u : p.atype == PTXMMA_TYPE_E2M1 ? 5u : p.atype == PTXMMA_TYPE_S8 ? 1u : 0u;
-    fields.btype = p.btype == PTXMMA_TYPE_TF32 ? 2u : p.btype == PTXMMA_TYPE_BF16 ? 1u : p.btype == PTXMMA_TYPE_E5M2 ? 1u : p.btype == PTXMMA_TYPE_E2M3 ? 3u : p.btype == PTXMMA_TYPE_E3M2 ? 4u : p.btype == PTXMMA_TYPE_E2M1 ? 5u : p.btype == PTXMMA_TYPE_S8 ? 1u : 0u;
+    fields.atype = p.atype == PTXMMA_TYPE_TF32 ? 2u : p.atype == PTXMMA_TYPE_BF16 ? 1u : p.atype == PTXMMA_TYPE_E5M2 ? 1u : p.atype == PTXMMA_TYPE_E2M3 ? 3u : p.atype == PTXMMA_TYPE_E3M2 ? 4u : p.atype == PTXMMA_TYPE_E2M1 ? 5u : p.atype == PTXMMA_TYPE_S8 ? 1u : p.atype == PTXMMA_TYPE_S1Z4M11 ? 3u : 0u;
+    fields.btype = p.btype == PTXMMA_TYPE_TF32 ? 2u : p.btype == PTXMMA_TYPE_BF16 ? 1u : p.btype == PTXMMA_TYPE_E5M2 ? 1u : p.btype == PTXMMA_TYPE_E2M3 ? 3u : p.btype == PTXMMA_TYPE_E3M2 ? 4u : p.btype == PTXMMA_TYPE_E2M1 ? 5u : p.btype == PTXMMA_TYPE_S8 ? 1u : p.btype == PTXMMA_TYPE_S1Z4M11 ? 3u : 0u;
     fields.a_majorness = p.a_majorness == PTXMMA_MAJORNESS_MN ? 1u : 0u;
     fields.b_majorness = p.b_majorness == PTXMMA_MAJORNESS_MN ? 1u : 0u;
     fields.n = p.n;
@@ -287,7 +305,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(ptxmma_tcgen05_p
     fields.atype = p.atype == PTXMMA_TYPE_E2M1 ? 1u : 0u;
     fields.btype = p.btype == PTXMMA_TYPE_E2M1 ? 1u : 0u;
     fields.n = p.n;
-    fields.scale_type = p.stype == PTXMMA_TYPE_UE8M0 ? 1u : 0u;
+    fields.scale_type = p.stype == PTXMMA_TYPE_UE8M0 ? 1u : p.stype == PTXMMA_TYPE_UE5M3 ? 2u : 0u;
     fields.m = p.m;
     fields.k = p.k == 96 ? 1u : p.k == 192 ? 1u : p.k == 128 && ((uint32_t)ptxmma_tcgen05_product_is_sparse(p) == 0) ? 2u : 0u;
     fields.scale_b_id = choices.scale_b_id;

@@ -89,12 +89,20 @@ struct type_of<ue4m3> {
   static constexpr ptxmma_type value = PTXMMA_TYPE_UE4M3;
 };
 template <>
+struct type_of<ue5m3> {
+  static constexpr ptxmma_type value = PTXMMA_TYPE_UE5M3;
+};
+template <>
 struct type_of<u8> {
   static constexpr ptxmma_type value = PTXMMA_TYPE_U8;
 };
 template <>
 struct type_of<s8> {
   static constexpr ptxmma_type value = PTXMMA_TYPE_S8;
+};
+template <>
+struct type_of<s1z4m11> {
+  static constexpr ptxmma_type value = PTXMMA_TYPE_S1Z4M11;
 };
 template <>
 struct type_of<u4> {
