@@ -15,8 +15,8 @@ import header_programs
 from header_programs import EXTERNAL, run
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.generator.emit import c_text
 
 Bytes = npt.NDArray[np.uint8]

@@ -23,10 +23,9 @@ from ptxmma.arrays import dlpack, elements, tiling
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction, catalog, instruction
-from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.registers.metadata_words import Problem
-from ptxmma.catalog.scales import Scales
+from ptxmma.catalog.operands.metadata import Metadata, Problem
+from ptxmma.catalog.operands.scales import Scales
 from ptxmma.generator import pipeline
 from ptxmma.matrices import scaling, sparse
 from ptxmma.model import COPY, ElementType

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ptxmma.catalog.instructions import Instruction, OperandForm, UnknownInstruction, instruction, instructions
-from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand, TensorOperand
+from ptxmma.catalog.operands.metadata import Metadata
+from ptxmma.catalog.operands.scales import Scales
 from ptxmma.catalog.product_rules import IllegalProductError
-from ptxmma.catalog.scales import Scales
 from ptxmma.release import __version__
 
 if TYPE_CHECKING:

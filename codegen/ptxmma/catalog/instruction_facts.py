@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from ptxmma.catalog import layouts, operands, requirements, resolution
-from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.scales import Scales
+from ptxmma.catalog.operands.metadata import Metadata
+from ptxmma.catalog.operands.scales import Scales
 from ptxmma.catalog.variants import Variant
 from ptxmma.model import (
     Database,
@@ -266,7 +266,9 @@ class Instruction:
             why = "has its metadata in tensor memory" if self.sparse else "is not sparse: it has no metadata"
             raise Missing(f"{self.canonical} {why}")
         spec = self.database.spec
-        return Metadata(self.database.layout[plan.name], spec.register_layouts[plan.entry], pattern, spec.choice(pattern), self.variant)
+        return Metadata(
+            self.database.layout[plan.name], spec.register_layouts[plan.entry], pattern, spec.choice(pattern), self.variant.facts
+        )
 
     def scales(self, matrix: str) -> Scales:
         """The layout of the scale factors of ``matrix``, ``"a"`` or ``"b"``.

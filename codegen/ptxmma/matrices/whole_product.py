@@ -17,7 +17,6 @@ from ptxmma.arrays.elements import Array
 from ptxmma.arrays.metadata_bytes import row_major
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.instructions import instruction as find
-from ptxmma.catalog.registers import metadata_words
 from ptxmma.matrices import arithmetic, sparse
 from ptxmma.matrices.arithmetic import Factors, Products
 from ptxmma.matrices.guarantees import MANUAL, Bound, admitted, guarantees, judged, refuse_unobserved, rounded
@@ -177,7 +176,7 @@ class _WholeOperands:
         if self.semantics is None:
             refuse_undefined(self.instruction, rows)
         else:
-            metadata_words.refuse_illegal(self.instruction.metadata, rows)
+            self.instruction.metadata.refuse_illegal(rows)
         kept = sparse.decompress(np.ones(stored.shape, np.uint8), rows, self.instruction)
         return sparse.decompress(stored, rows, self.instruction), kept.astype(bool)
 

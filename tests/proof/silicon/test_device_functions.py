@@ -23,9 +23,9 @@ from ptxmma.arrays.elements import Array
 from ptxmma.arrays.metadata_bytes import FIELDS
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.scales import Scales
+from ptxmma.catalog.operands.metadata import Metadata
+from ptxmma.catalog.operands.scales import Scales
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.matrices import packing
 from ptxmma.generator.emit.matrices.sparse_matrices import memory_bits

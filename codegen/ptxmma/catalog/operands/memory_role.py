@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.operands.operand import Operand, RowAddress
 from ptxmma.catalog.operands.role import Context, Known, Parameter, Role
 from ptxmma.model import OperandKind
 
@@ -72,6 +72,7 @@ class Address(Location):
     layout_kind = "address"
     describes = True
     places = True
+    operand_type = RowAddress
 
     def describe(self, context: Context) -> Known:
         """Its alignment and whether memory is written there; of a row also which thread gives it, and its bytes."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.metadata import Metadata
 from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.matrices import packing, sparse_matrices
 from ptxmma.generator.emit.templating import banner, render

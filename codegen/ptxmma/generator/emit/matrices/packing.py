@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from ptxmma.catalog import metadata as metadata_of
 from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands import metadata as metadata_of
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.matrices.sparse_matrices import memory_bits
 from ptxmma.model import COPY, Layout

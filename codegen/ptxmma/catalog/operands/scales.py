@@ -1,0 +1,242 @@
+"""Scale factors in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ptxmma.arguments import in_range
+from ptxmma.catalog.operands.placement import Placement
+from ptxmma.model import ElementType, Layout
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ptxmma.arrays.elements import Array
+
+
+class Scales(Placement):
+    """The scale factors of one multiplicand of a block-scaled instruction (PTX ISA 9.7.14.3).
+
+    Attributes:
+        sizes: the size of each axis: ``{"row": 16, "block": 2}``, of B ``{"col": 8, "block": 2}``.
+        matrix: ``"a"`` or ``"b"``.
+        line: ``"row"`` or ``"col"``: the axis of the matrix along which scale factors differ.
+        operand: the operand that carries them: ``"scale-a-data"``.
+        element: the spec's entry of their type.
+        rows: rows of A, columns of B.
+        blocks: scale factors of each row, along K.
+        shape: the shape of a matrix of them, as A or B itself lies: (rows, blocks) of A, (blocks, columns) of B.
+        byte_ids, thread_ids: the legal values of these immediates.
+    """
+
+    def __init__(self, layout: Layout, matrix: str, element: ElementType, operand: str) -> None:
+        self.layout = layout
+        self.matrix, self.operand, self.element = matrix, operand, element
+        self.line, *_ = layout.axes  # "row" of A, "col" of B
+        self.sizes = {axis: layout.axes[axis] for axis in (self.line, "block")}
+        self.rows, self.blocks = self.sizes.values()
+        self.shape = (self.rows, self.blocks) if self.line == "row" else (self.blocks, self.rows)
+        self.byte_ids, self.thread_ids = (
+            tuple(number * layout.steps.get(axis, 1) for number in range(layout.axes[axis])) for axis in ("byte_id", "thread_id")
+        )
+
+    def __repr__(self) -> str:
+        return f"<Scales of {self.matrix}: {self.rows} rows x {self.blocks} blocks of {self.element.name}>"
+
+    @property
+    def selections(self) -> Mapping[str, Sequence[int]]:
+        """The legal ids: ``{"byte_id": (0, 2), "thread_id": (0, 1)}``."""
+        return {"byte_id": self.byte_ids, "thread_id": self.thread_ids}
+
+    def locate(  # type: ignore[override]  # its axes are these
+        self, row: Any, block: Any, *, byte_id: int = 0, thread_id: int = 0, check: bool = True
+    ) -> tuple[Any, Any]:
+        """Return ``(lane, byte)`` of the scale factor of ``block`` of ``row`` (of B: of a column); integers or arrays.
+
+        ``check=False`` leaves the range of arrays unchecked.
+
+        Raises:
+            TypeError: a number is neither an integer nor an array, or an id is not an integer.
+            ValueError: a number is out of range, or an id is not legal.
+        """
+        place: tuple[Any, Any] = super().locate(row, block, byte_id=byte_id, thread_id=thread_id, check=check)
+        return place
+
+    def _at(self, point: dict[str, Any]) -> tuple[Any, Any]:
+        numbered = {name: legal.index(point[name]) for name, legal in self.selections.items()}
+        place = self.layout.map.apply(point | numbered)
+        return place["lane"], place["byte"]
+
+    def coords(self, lane: Any, byte: Any, *, check: bool = True) -> tuple[Any, ...]:
+        """Return the row and the block of the scale factor in a byte of the register of ``lane``: the inverse of :meth:`locate`.
+
+        The byte and thread id that select this byte follow: ``(row, block, byte_id, thread_id)``.
+
+        Raises:
+            TypeError: a number is neither an integer nor an array.
+            ValueError: a number is out of range.
+        """
+        back = self.layout.map.inverse()
+        limits = {"lane": (lane, self.layout.threads), "byte": (byte, 1 << back.inputs["byte"])}
+        point = back.apply({name: in_range(name, value, limit, check=check) for name, (value, limit) in limits.items()})
+        ids = (point[name] * self.layout.steps.get(name, 1) for name in self.selections)
+        return (point[self.line], point["block"], *ids)
+
+    def pack(self, scales: Any, byte_id: int = 0, thread_id: int = 0, registers: Any = None) -> Any:
+        """The scale factors of one tile to the registers of all threads; leading dimensions are batches of tiles.
+
+        Args:
+            scales: (..., rows, blocks), of B (..., blocks, columns), of the scale type's dtype, or its bits as uint8.
+            byte_id: the bytes of the registers that hold them.
+            thread_id: the threads that hold them.
+            registers: what the other bytes hold, (..., threads), so that several sets share registers; None: zeros.
+
+        Returns:
+            uint32 of shape (..., threads).
+
+        Raises:
+            TypeError: an id that is not an integer.
+            ValueError: another shape or dtype, a negative scale factor, or an id that is not legal.
+        """
+        from ptxmma.arrays import elements
+        from ptxmma.arrays.shapes import batch_of
+
+        codes = self._codes(scales)
+        if codes.shape[-2:] != self.shape:
+            raise ValueError(f"scales have shape {codes.shape}; one tile is {batch_of(*self.shape)}: pack_tiles takes larger matrices")
+        return elements.like(self._packed(codes, byte_id, thread_id, registers), scales)
+
+    def unpack(self, registers: Any, byte_id: int = 0, thread_id: int = 0) -> Any:
+        """Return the scale factors that registers (..., threads) hold, in the shape that :meth:`pack` takes: its inverse.
+
+        Raises:
+            TypeError: an id that is not an integer.
+            ValueError: another shape or dtype, or an id that is not legal.
+        """
+        from ptxmma.arrays import elements
+        from ptxmma.arrays.words import words
+
+        return elements.like(self._unpacked(words(registers, self.layout.threads), byte_id, thread_id), registers)
+
+    def pack_tiles(self, scales: Any, byte_id: int | None = 0, thread_id: int = 0, registers: Any = None, *, pad: bool = False) -> Any:
+        """The scale factors of a whole matrix to the registers of each of its tiles.
+
+        Args:
+            scales: (..., R, blocks along K), of B (..., blocks along K, C), of the types that :meth:`pack` takes.
+            byte_id: as in :meth:`pack`; then every tile has registers of its own.  With None, as many K-tiles as there are byte ids share
+                each register: an instruction reads K-tile ``t`` with register ``t // len(byte_ids)`` and byte id
+                ``byte_ids[t % len(byte_ids)]``.
+            thread_id: as in :meth:`pack`.
+            registers: as in :meth:`pack`.
+            pad: fill up with zero bits to whole tiles.
+
+        Returns:
+            uint32 of shape (..., R/rows, K-tiles, threads), of B (..., K-tiles, C/columns, threads): in the order of the matrix's tiles.
+            Where K-tiles share registers, K-tiles / len(byte_ids), rounded up.
+
+        Raises:
+            TypeError: a thread id that is not an integer, or a byte id that is neither an integer nor None.
+            ValueError: as :meth:`pack`, or sizes that are not multiples of a tile's without ``pad``.
+        """
+        from ptxmma.arrays import elements
+        from ptxmma.arrays.shapes import whole
+
+        codes = whole(self._codes(scales), self.shape, "scales", pad)
+        (*batch, height, width), (rows, cols) = codes.shape, self.shape
+        tiles = codes.reshape(*batch, height // rows, rows, width // cols, cols).swapaxes(-3, -2)
+        if byte_id is not None:
+            return elements.like(self._packed(tiles, byte_id, thread_id, registers), scales)
+        count, along = len(self.byte_ids), tiles.ndim - (3 if self.line == "row" else 4)  # the axis of the K-tiles
+        shared = list(tiles.shape)
+        shared[along] = -(-shared[along] // count) * count
+        tiles = elements.extended(tiles, tuple(shared))
+        for number, chosen in enumerate(self.byte_ids):
+            every = (slice(None),) * along + (slice(number, None, count),)
+            registers = self._packed(tiles[every], chosen, thread_id, registers)
+        return elements.like(registers, scales)
+
+    def unpack_tiles(self, registers: Any, byte_id: int | None = 0, thread_id: int = 0, shape: Sequence[int] | None = None) -> Any:
+        """Return the scale factors of a whole matrix: the inverse of :meth:`pack_tiles`; ``shape`` is their own, where they were padded.
+
+        Raises:
+            TypeError: an id that is not an integer.
+            ValueError: as :meth:`unpack`, or a shape that needs another number of tiles.
+        """
+        import numpy as np
+
+        from ptxmma.arrays import elements
+        from ptxmma.arrays.shapes import cropped
+        from ptxmma.arrays.words import words
+
+        grid = words(registers, self.layout.threads)
+        if grid.ndim < 3:
+            axes = f"(..., {self._shape_text(f'/{self.shape[0]}', f'/{self.shape[1]}')}, {self.layout.threads})"
+            raise ValueError(f"registers have shape {grid.shape}; a grid of tiles is {axes}")
+        ids, after = (byte_id,) if byte_id is not None else self.byte_ids, -3 if self.line == "row" else -4
+        each = [self._unpacked(grid, chosen, thread_id) for chosen in ids]
+        tiles = np.stack(each, after)  # after the axis of the K-tiles
+        tiles = tiles.reshape(*tiles.shape[: after - 1], -1, *tiles.shape[after + 1 :])
+        *batch, down, across, rows, cols = tiles.shape
+        matrix = tiles.swapaxes(-3, -2).reshape(*batch, down * rows, across * cols)
+        step = (rows, cols * len(ids)) if self.line == "row" else (rows * len(ids), cols)
+        return elements.like(cropped(matrix, shape, step, "registers"), registers)
+
+    def _codes(self, scales: Any) -> Array:
+        from ptxmma.arrays import elements
+        from ptxmma.arrays.shapes import not_empty
+
+        codes = elements.codes(scales, self.element, "scales")
+        if codes.ndim < 2:
+            raise ValueError(f"scales have shape {codes.shape}; they are (..., {self._shape_text()})")
+        not_empty(codes, "scales")
+        return codes
+
+    def _shape_text(self, first: str = "", second: str = "") -> str:
+        """The names of the two axes of a matrix of scale factors, each with a suffix."""
+        return f"rows{first}, blocks{second}" if self.line == "row" else f"blocks{first}, columns{second}"
+
+    def _turned(self, codes: Array) -> Array:
+        """Scale factors as their matrix lies, to (..., rows, blocks), and back."""
+        import numpy as np
+
+        return np.ascontiguousarray(codes if self.line == "row" else codes.swapaxes(-1, -2))
+
+    def _words(self, byte_id: int, thread_id: int) -> tuple[np.dtype[Any], Array]:
+        """The word that is moved in one piece, and the place of each word in the registers of all threads.
+
+        The word is a whole row where its factors lie side by side, else one factor.
+        """
+        import numpy as np
+
+        from ptxmma.arrays.words import REGISTER
+
+        lane, byte = self.locate(np.arange(self.rows)[:, None], np.arange(self.blocks), byte_id=byte_id, thread_id=thread_id)
+        places, blocks = lane * REGISTER.itemsize + byte, self.blocks
+        together = np.array_equal(places, places[:, :1] + np.arange(blocks)) and not (places[:, 0] % blocks).any()
+        return (np.dtype(f"u{blocks}"), places[:, :1] // blocks) if together else (np.dtype(np.uint8), places)
+
+    def _packed(self, codes: Array, byte_id: int, thread_id: int, registers: Any) -> Array:
+        import numpy as np
+
+        from ptxmma.arrays.words import REGISTER, words
+
+        (word, places), threads = self._words(byte_id, thread_id), self.layout.threads
+        shape = (*codes.shape[:-2], threads)
+        if registers is None:
+            packed = np.zeros(shape, REGISTER)
+        else:
+            packed = words(registers, threads).copy()
+            if packed.shape != shape:
+                raise ValueError(f"registers have shape {packed.shape}; for scales of this shape they are {shape}")
+        packed.view(word)[..., places] = self._turned(codes).view(word)
+        return packed
+
+    def _unpacked(self, registers: Array, byte_id: int, thread_id: int) -> Array:
+        import numpy as np
+
+        from ptxmma.arrays import elements
+
+        word, places = self._words(byte_id, thread_id)
+        factors = np.take(registers.view(word), places, axis=-1)
+        return elements.typed(self._turned(factors.view(np.uint8)), self.element)
