@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ptxmma.catalog import resolution
 from ptxmma.catalog.cplusplus import front_name, identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.generator.emit import Output, c_text
@@ -18,11 +19,12 @@ _LOAD = "tensor-load"
 
 
 def emit(catalog: Catalog) -> Iterator[Output]:
-    """``cuda/tensor_moves.cuh``, where the spec has products in tensor memory, and loads of it."""
+    """``cuda/tensor_moves.cuh``, where the spec has products in a tensor memory, and loads of it."""
     spec = catalog.database.spec
-    loads = list(catalog.all(lambda instruction: instruction.operation == _LOAD))
-    memory = spec.tensor_memory_of(loads[0].variant.facts) if loads else None
-    if spec.tensor_products is None or memory is None:
+    product = next(catalog.all(lambda instruction: instruction.operation == resolution.OPERATION), None)
+    memory = spec.tensor_memory_of(product.variant.facts) if product else None
+    loads = [entry for entry in catalog.all(lambda each: each.operation == _LOAD) if spec.tensor_memory_of(entry.variant.facts) is memory]
+    if spec.tensor_products is None or memory is None or not loads:
         return
     values = {
         "registers": _registers(spec, spec.tensor_products, memory),
