@@ -19,7 +19,7 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.witnesses import Answer, Assembled, Compared, Executed, Laid, Run, Sighting, Tool, Witness
 from ptxmma.cli import main
 from ptxmma.generator import pipeline, proven
-from ptxmma.generator.emit.docs import agreement
+from ptxmma.generator.emit.docs import evidence_pages
 from ptxmma.model.bitmap import BitMap
 
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -352,4 +352,4 @@ def test_the_sql_has_it_too(tmp_path: Path) -> None:
     ],
 )
 def test_pages_name_the_witnesses_of_a_layout(proofs: list[dict[str, Any]], sentence: str) -> None:
-    assert agreement.sentence(evidence.LayoutEvidence(**proof) for proof in proofs) == sentence
+    assert evidence_pages.agreement(evidence.LayoutEvidence(**proof) for proof in proofs) == sentence

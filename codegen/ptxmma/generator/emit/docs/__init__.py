@@ -13,26 +13,20 @@ from ptxmma.catalog import evidence, witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, tensor_functions
 from ptxmma.generator.emit.docs import (
-    database_page,
     descriptor_pages,
     errata_page,
+    evidence_pages,
     family,
-    family_page,
     form_groups,
     form_page,
     memory_pages,
     overview,
-    peer_findings,
-    proofs,
-    protocol_page,
     rest,
-    rules_page,
     sparsity_page,
-    targets_page,
+    spec_pages,
     tensor_page,
     tensor_uses,
-    throughput_page,
-    types_page,
+    tool_pages,
 )
 from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.fragment_relations import Relations
@@ -79,7 +73,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
 def _families(spec: Spec, groups: Sequence[FormGroup], families: Sequence[str], forms: overview.Forms) -> Iterator[_Page]:
     """The page of each family."""
     for name in families:
-        yield name, "family", family_page.page(spec, name, groups, forms)
+        yield name, "family", overview.family_page(spec, name, groups, forms)
 
 
 def _forms(catalog: Catalog, gallery: Gallery, groups: Sequence[FormGroup], placed: Sequence[TensorUse]) -> Iterator[_Page]:
@@ -87,7 +81,7 @@ def _forms(catalog: Catalog, gallery: Gallery, groups: Sequence[FormGroup], plac
     summary, relations = evidence.of(catalog.database), Relations(catalog)
     for group in groups:
         data = form_page.page(catalog, gallery, relations, group, groups, placed)
-        proven = [proofs.forms(each["entry"], each["rows"], summary) for each in data["instructions"]]
+        proven = [evidence_pages.form_table(each["entry"], each["rows"], summary) for each in data["instructions"]]
         yield group.path, "form", data | {"evidence": list(filter(None, proven))}
 
 
@@ -97,8 +91,8 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: S
     summary, sources = evidence.of(catalog.database), attached(catalog.database)
     proof = sources.get(witnesses.DESCRIPTORS)
     yield "all_instructions", "all_instructions", overview.all_instructions(spec, forms)
-    yield "types", "types", types_page.page(spec, gallery)
-    yield "targets", "targets", targets_page.page(spec, forms)
+    yield "types", "types", spec_pages.types(spec, gallery)
+    yield "targets", "targets", spec_pages.targets(spec, forms)
     if spec.granularities:
         yield "sparsity", "sparsity", sparsity_page.page(catalog, gallery)
     if spec.block_scaling:
@@ -116,16 +110,16 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: S
             descriptor_pages.instructions(spec, gallery, proof),
         )
     if spec.protocols:
-        yield "protocol", "protocol", protocol_page.page(spec)
+        yield "protocol", "protocol", spec_pages.protocols(spec)
     if spec.throughput:
-        yield "throughput", "throughput", throughput_page.page(spec)
+        yield "throughput", "throughput", spec_pages.throughput(spec)
     if spec.errata:
         yield "errata", "errata", errata_page.page(spec, summary)
-    yield "database", "database", database_page.page(catalog)
+    yield "database", "database", tool_pages.database(catalog)
     made = {"banner": banner("..", catalog, ["codegen/ptxmma/check/rules.py"])}
-    yield "rules", "rules", rules_page.index() | made
-    yield from ((f"rules/{code}", "rule", page | made) for code, page in rules_page.pages())
+    yield "rules", "rules", tool_pages.rules() | made
+    yield from ((f"rules/{code}", "rule", page | made) for code, page in tool_pages.rule_pages())
     if sources and summary.tools:
-        yield "evidence", "evidence", proofs.page(catalog, sources, summary)
+        yield "evidence", "evidence", evidence_pages.evidence_page(catalog, sources, summary)
         if sources[witnesses.PEERS].run is not None:
-            yield "peers", "peers", peer_findings.page(sources[witnesses.PEERS])
+            yield "peers", "peers", evidence_pages.peers(sources[witnesses.PEERS])

@@ -9,7 +9,7 @@ from ptxmma.catalog.descriptor_bits import spare
 from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.catalog.witnesses import DESCRIPTORS, Laid, Witness
-from ptxmma.generator.emit.docs import agreement, rest, rule_tables
+from ptxmma.generator.emit.docs import evidence_pages, instruction_tables, rest
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.matrices import pictures
@@ -53,7 +53,7 @@ def _agreeing(format: DescriptorFormat, witness: Witness | None) -> str:
         if line.layout == format.name:
             counts = {peer: len(subjects) for peer, subjects in line.agree.items()}
             stale = () if line.facts == digest.descriptor_format(format) else (DESCRIPTORS,)
-            said = agreement.sentence([LayoutEvidence(agreeing=counts, differing=line.differ, stale=stale)])
+            said = evidence_pages.agreement([LayoutEvidence(agreeing=counts, differing=line.differ, stale=stale)])
             return f"{said} :ref:`Peers <peers>` says what was compared."
     return ""
 
@@ -71,7 +71,7 @@ def shown(format: DescriptorFormat, gallery: Gallery, witness: Witness | None) -
         "picture": gallery.other(format.name, lambda: _picture(format)),
         "spare": _spare(format),
         "function": rest.code(f"ptxmma_{format.name}_encode"),
-        "notes": rule_tables.statements(format.notes),
+        "notes": instruction_tables.statements(format.notes),
         "source": rest.source(format.source),
     }
 

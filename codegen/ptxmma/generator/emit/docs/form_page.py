@@ -13,18 +13,12 @@ from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.catalog.shared_formats import read_by
 from ptxmma.catalog.type_names import type_groups
 from ptxmma.generator.emit.docs import (
-    cplusplus_section,
     form_examples,
-    form_figures,
-    form_neighbours,
-    form_targets,
+    form_sections,
+    instruction_tables,
     layout_sections,
-    layout_uses,
-    operand_tables,
-    product_tables,
-    protocol_page,
     rest,
-    rule_tables,
+    spec_pages,
     struct_tables,
     tensor_uses,
 )
@@ -62,8 +56,8 @@ def page(
     spec = catalog.database.spec
     entries = group.entries()
     forms = {name: rows(spec, entry, variants) for name, (entry, variants) in entries.items()}
-    first = {name: operand_tables.representatives(variants) for name, (_, variants) in entries.items()}
-    uses = [use for name, (entry, _) in entries.items() for use in layout_uses.uses(spec, gallery, group.label, entry, first[name])]
+    first = {name: instruction_tables.representatives(variants) for name, (_, variants) in entries.items()}
+    uses = [use for name, (entry, _) in entries.items() for use in layout_sections.uses(spec, gallery, group.label, entry, first[name])]
     sections = layout_sections.sections(spec, evidence.of(catalog.database), relations, uses)
     shown = form_examples.chosen(group.own)
     sets, loaded = [entry for entry, _ in entries.values()], tensor_uses.loaded(catalog, shown)
@@ -83,19 +77,19 @@ def page(
             for name, (entry, variants) in entries.items()
         ],
         "several": len(entries) > 1,
-        "figures": form_figures.figures(gallery, sets, uses, _ROOT),
+        "figures": form_sections.figures(gallery, sets, uses, _ROOT),
         "sizes": _sizes(group.own),
-        "registers": layout_uses.layout_table(uses),
+        "registers": layout_sections.layout_table(uses),
         "layouts": list(sections.values()),
         "tensor": tensor_uses.table([use for use in placed if use.instruction in entries], _ROOT),
-        "products": product_tables.tables(spec, group.own),
-        "targets": form_targets.table(spec, _accepted(spec, list(itertools.chain.from_iterable(forms.values())))),
+        "products": form_sections.product_tables(spec, group.own),
+        "targets": spec_pages.target_table(spec, _accepted(spec, list(itertools.chain.from_iterable(forms.values())))),
         "example": form_examples.examples(shown),
         "memory": _memory(spec, group),
         "links": _shared(spec, sets),
         "errata": errata_list(erratum for erratum in _of(group.members, Instruction.errata) if erratum.when),
         "family_errata": any(erratum.family == group.family and not erratum.when for erratum in spec.errata),
-        "neighbours": form_neighbours.bullets(group, every),
+        "neighbours": form_sections.neighbours(group, every),
     }
 
 
@@ -144,7 +138,7 @@ def _instruction(
     spec: Spec, entry: InstructionSet, variants: Sequence[Instruction], forms: Sequence[Row], first: Sequence[Instruction], *, several: bool
 ) -> dict[str, Any]:
     """The values for one PTX instruction of the page."""
-    described = {name: seen for name, seen in operand_tables.described_operands(entry, first).items() if seen}
+    described = {name: seen for name, seen in instruction_tables.described_operands(entry, first).items() if seen}
     documented = [row for row in forms if row.form.documented]
     promises = _of(variants, Instruction.semantics)
     return {
@@ -159,14 +153,14 @@ def _instruction(
         "dagger": DAGGER if any(row.accepted != row.stated for row in forms) else "",
         "qualifiers": qualifier_table(entry, variants),
         "hints": hint_table(entry) if entry.hints else "",
-        "operands": operand_tables.operand_table(entry, described),
-        "register_types": operand_tables.register_type_table(spec, entry, first, described),
-        "functions": cplusplus_section.functions(forms),
-        "semantics": rule_tables.semantics_table(promises),
-        "accumulation": rule_tables.accumulation_table(promises),
-        "uniform": rule_tables.statements(_of(variants, Instruction.uniform)),
-        "undefined": rule_tables.statements(_of(variants, Instruction.undefined)),
-        "notes": rule_tables.statements(_of(variants, Instruction.notes)),
+        "operands": instruction_tables.operand_table(entry, described),
+        "register_types": instruction_tables.register_type_table(spec, entry, first, described),
+        "functions": form_sections.functions(forms),
+        "semantics": instruction_tables.semantics_table(promises),
+        "accumulation": instruction_tables.accumulation_table(promises),
+        "uniform": instruction_tables.statements(_of(variants, Instruction.uniform)),
+        "undefined": instruction_tables.statements(_of(variants, Instruction.undefined)),
+        "notes": instruction_tables.statements(_of(variants, Instruction.notes)),
         "requirements": struct_tables.table(_of(variants, Instruction.requirements), titles={"when": "When"}),
         "observed": struct_tables.table(
             _of(variants, Instruction.observed), titles={"when": "When", "releases": "Releases that differ", "source": "Seen in"}
@@ -222,8 +216,8 @@ def _shared(spec: Spec, entries: Sequence[InstructionSet]) -> list[str]:
         ("descriptor" in kinds and spec.shared_memory, "descriptors", "the 64 bits that describe a matrix in shared memory"),
         ("descriptor" in kinds and spec.shared_memory, "swizzles", "how the matrix lies there"),
         (
-            any(entry.asynchronous for entry in entries) and protocol_page.label(entries[0].family, spec),
-            protocol_page.label(entries[0].family, spec),
+            any(entry.asynchronous for entry in entries) and spec_pages.protocol_label(entries[0].family, spec),
+            spec_pages.protocol_label(entries[0].family, spec),
             "the fences and waits that order it",
         ),
     ]

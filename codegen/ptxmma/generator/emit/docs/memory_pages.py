@@ -7,7 +7,7 @@ from typing import Any
 from ptxmma.catalog.links import EXPLORER, explorer
 from ptxmma.catalog.shared_formats import swizzle_encoding
 from ptxmma.catalog.witnesses import Witness
-from ptxmma.generator.emit.docs import descriptor_pages, rest, rule_tables, struct_tables
+from ptxmma.generator.emit.docs import descriptor_pages, instruction_tables, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.model import SharedMemory, Spec, Swizzle
@@ -37,7 +37,7 @@ def descriptors(spec: Spec, memory: SharedMemory, gallery: Gallery, witness: Wit
         "alignment": str(memory.alignment),
         "encodings": rest.table(header, rows),
         "strides": _strides(memory),
-        "notes": rule_tables.statements(memory.notes),
+        "notes": instruction_tables.statements(memory.notes),
         "source": rest.source(memory.source),
     }
 
@@ -119,7 +119,7 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
             },
             code=("swizzle", "type", "cute"),
         ),
-        "notes": rule_tables.statements(memory.notes),
+        "notes": instruction_tables.statements(memory.notes),
         "source": rest.source(memory.source),
     }
 

@@ -11,7 +11,7 @@ import msgspec
 from ptxmma.catalog.evidence import Summary
 from ptxmma.catalog.witnesses import Difference, Witness
 from ptxmma.generator.emit import tensor_functions
-from ptxmma.generator.emit.docs import agreement, rest, rule_tables, struct_tables, tensor_uses
+from ptxmma.generator.emit.docs import evidence_pages, instruction_tables, rest, struct_tables, tensor_uses
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.docs.tensor_uses import TensorUse
 from ptxmma.generator.emit.formula_text import to_latex
@@ -37,7 +37,7 @@ def page(memory: TensorMemory, uses: Sequence[TensorUse], gallery: Gallery, summ
         "address": " + ".join(rf"\mathrm{{{name}}} \cdot 2^{{{bit}}}" if bit else rf"\mathrm{{{name}}}" for name, bit in bits),
         "layouts": [
             _layout(memory, layout, [use for use in shown if use.places.layout is layout], gallery)
-            | {"witnesses": agreement.sentence([summary.of_layout(layout.name)])}
+            | {"witnesses": evidence_pages.agreement([summary.of_layout(layout.name)])}
             for layout in memory.layouts
         ],
         "differences": struct_tables.table(
@@ -46,7 +46,7 @@ def page(memory: TensorMemory, uses: Sequence[TensorUse], gallery: Gallery, summ
             cells={"subjects": lambda difference: "\n\n".join(map(rest.code, difference.subjects))},
             code=("operand",),
         ),
-        "notes": rule_tables.statements(memory.notes),
+        "notes": instruction_tables.statements(memory.notes),
         "source": rest.source(memory.source),
     }
 

@@ -1,4 +1,4 @@
-"""The page of the evidence: the witnesses, the questions and the answers, from ``spec/evidence/``."""
+"""The pages of the evidence, from ``spec/evidence/``: the witnesses, the questions and the answers; the other projects."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ptxmma.catalog import witnesses
-from ptxmma.catalog.evidence import Evidence, Summary
+from ptxmma.catalog.evidence import Evidence, LayoutEvidence, Summary
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Memory, Observation, Tool, Witness
+from ptxmma.catalog.witnesses import Difference, Memory, Observation, Tool, Unknown, Witness
 from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.model import InstructionSet
+
+# --- witnesses ----------------------------------------------------------------------------------------------------------------
+
 
 #: Of mutants, the totals of the witnesses that know nothing of the spec begin so; the others are checks of the spec's own consistency.
 _INDEPENDENT, _OWN = "independent: ", "own: "
@@ -19,7 +22,7 @@ _INDEPENDENT, _OWN = "independent: ", "own: "
 _SHORT = 12
 
 
-def page(catalog: Catalog, sources: Mapping[str, Witness], summary: Summary) -> dict[str, Any]:
+def evidence_page(catalog: Catalog, sources: Mapping[str, Witness], summary: Summary) -> dict[str, Any]:
     """The data of the page; parts whose witness was not asked are empty."""
     proofs = {instruction.canonical: summary.of(instruction.canonical) for instruction in catalog.all()}
     totals: dict[str, Any] = {name: rest.totals(witness.run) for name, witness in sources.items()}
@@ -47,7 +50,7 @@ def witness_table(tools: Iterable[Tool], *, without: Collection[str] = ()) -> st
     )
 
 
-def forms(entry: InstructionSet, rows: Sequence[family.Row], summary: Summary) -> str:
+def form_table(entry: InstructionSet, rows: Sequence[family.Row], summary: Summary) -> str:
     """The evidence for each form of an instruction, for the page of its family; empty without witnesses."""
     if not summary.tools:
         return ""
@@ -141,3 +144,53 @@ def _caught(witness: Witness) -> dict[str, Any]:
 
 def _share(count: int, of: int) -> str:
     return f"{count:,} ({count / max(1, of):.0%})"
+
+
+# --- other projects -----------------------------------------------------------------------------------------------------------
+
+
+def peers(witness: Witness) -> dict[str, Any]:
+    """The data of the page; the witness must have a run."""
+    assert witness.run is not None
+    return {
+        "date": rest.text(witness.run.date),
+        "tools": witness_table(witness.run.tools, without=("date",)),
+        "totals": rest.totals(witness.run),
+        "differences": struct_tables.table(
+            witness.of(Difference),
+            titles={"subjects": "What", "theirs": "The peer says", "ours": "We say"},
+            cells={"subjects": lambda difference: "\n\n".join(map(rest.code, difference.subjects))},
+            code=("operand",),
+        ),
+        "unknown": struct_tables.table(witness.of(Unknown), code=("instruction",)),
+    }
+
+
+# --- agreement on a layout ----------------------------------------------------------------------------------------------------
+
+
+def agreement(proofs: Iterable[LayoutEvidence]) -> str:
+    """The witnesses of layouts that one picture shows: the other projects with their definitions, and the chips."""
+    known = list(proofs)
+    agreeing: Counter[str] = Counter()
+    for proof in known:
+        agreeing.update(proof.agreeing)
+    differing = [definition for proof in known for definition in proof.differing]
+    chips = dict.fromkeys(run.chip for proof in known for run in proof.executed)
+    differ = f"; {rest.codes(differing)} {'differs' if len(differing) == 1 else 'differ'}" if differing else ""
+    stale = " A formula has changed since." if any(proof.stale for proof in known) else ""
+    ran = f"run on {_listed([rest.text(chip) for chip in chips])}" if chips else "not run on a chip"
+    asked = "No other project agrees" if differing else "Compared with no other project"
+    return f"{_projects(agreeing, alone=not chips) or asked}{differ}; {ran}.{stale}"
+
+
+def _projects(agreeing: Counter[str], *, alone: bool) -> str:
+    if not agreeing:
+        return ""
+    names = [f"{peer} ({count:,} {'definition' if count == 1 else 'definitions'})" for peer, count in agreeing.items()]
+    return f"Agrees with {_listed(names)}" + (", the only witness" if alone and len(names) == 1 else "")
+
+
+def _listed(words: list[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
