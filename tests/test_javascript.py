@@ -30,7 +30,7 @@ from ptxmma.check import Checker
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import index_functions, javascript, python_layouts
 from ptxmma.generator.emit.javascript.bundle import bundled
-from ptxmma.generator.emit.javascript.short_texts import template
+from ptxmma.generator.emit.javascript.shortening import template
 from ptxmma.matrices.arrangements import arrangement, names
 from ptxmma.matrices.descriptors import Descriptor, suspicions
 from ptxmma.matrices.shared.accesses import access_patterns

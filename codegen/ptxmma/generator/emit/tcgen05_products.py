@@ -14,7 +14,7 @@ from ptxmma.catalog.product_types import QUALIFIERS
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit import Output, c_text, tcgen05_tiles
 from ptxmma.generator.emit.c_conditions import Fact, all_of, among, any_of
-from ptxmma.generator.emit.cuda.guards import Guards
+from ptxmma.generator.emit.cuda.functions import Guards
 from ptxmma.generator.emit.tcgen05_facts import instruction_formats, known_facts, multiplies, open_fields
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import COORDINATES, Condition, DescriptorField, Range, Spec, formula

@@ -8,7 +8,7 @@ from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_conditions import Fact, among, any_of
-from ptxmma.generator.emit.cuda.guards import Guards
+from ptxmma.generator.emit.cuda.functions import Guards
 from ptxmma.generator.emit.tcgen05_facts import FAMILY, type_macro
 from ptxmma.model import Spec
 

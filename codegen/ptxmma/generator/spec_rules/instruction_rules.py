@@ -8,7 +8,7 @@ import msgspec
 
 from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values
 from ptxmma.generator.problems import Problem
-from ptxmma.generator.spec_rules import form_rules, operand_rules
+from ptxmma.generator.spec_rules import form_rules
 from ptxmma.generator.spec_rules.rule_context import COMMON_FACTS, NUMBERS, OPERAND_FACTS, PLACES, VARIABLES, Place, RuleContext, listed
 from ptxmma.matrices.operations import OPERATIONS
 from ptxmma.model import Condition, InstructionSet, Version, formula, operand_names
@@ -27,9 +27,9 @@ def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -
     yield from _syntax(context, entry, place)
     yield from _extents(context, entry, place)
     yield from _modifiers(context, entry, place)
-    yield from operand_rules.problems(context, entry, place)
+    yield from form_rules.operands(context, entry, place)
     for number, form in enumerate(entry.forms):
-        yield from form_rules.problems(context, entry, form, (*place, "forms", number))
+        yield from form_rules.forms(context, entry, form, (*place, "forms", number))
     if _is_order(entry) and not entry.memory:
         yield Problem(context.at(*place), f"{entry.name} writes nothing, so it must order something: say memory: true")
     yield from _requirements(context, entry, place)

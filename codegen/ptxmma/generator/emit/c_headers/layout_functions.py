@@ -1,16 +1,83 @@
-"""The C functions of a layout: its formula, the inverse, and what goes with its kind."""
+"""The C functions and macros of a layout: its formula, the inverse, what goes with its kind, its sizes; and the words for them."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+from ptxmma.catalog import layouts
 from ptxmma.catalog.expressions import gather
+from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.generator.emit.c_headers.declarations import Function, stem
-from ptxmma.generator.emit.c_headers.layout_words import result
-from ptxmma.model import Cases, Layout, RegisterLayout, formula
+from ptxmma.generator.emit import c_text
+from ptxmma.generator.emit.c_headers.declarations import Function, Macro, stem
+from ptxmma.generator.emit.formula_text import to_c
+from ptxmma.model import Cases, Granularity, Layout, RegisterLayout, Spec, formula
 from ptxmma.model.bitmap import BitMap
+
+# --- words ------------------------------------------------------------------------------------------------------------------
+
+
+#: Kinds of layouts in the order in which a header shows them, each with what a thread holds, where, and in one word.
+_HOLDINGS = {
+    "fragment": ("element i of thread lane", "element"),
+    "metadata": ("the field at bit of thread lane", "field"),
+    "scale": ("the scale factor in byte of thread lane", "scale factor"),
+    "address": ("the address of thread lane", "address"),
+}
+#: The kinds of layouts in that order.
+KINDS = tuple(_HOLDINGS)
+_AXES = {"col": "column", "byte_id": "byte id", "thread_id": "thread id"}
+_PARTS = {
+    "i": "Number of the {} in its thread.",
+    "bit": "Lowest bit of the {} in the thread's register.",
+    "byte": "Byte of the thread's register with the {}.",
+}
+
+
+def axis(name: str) -> str:
+    """The word for an axis: ``"column"`` for ``"col"``."""
+    return _AXES.get(name, name)
+
+
+def plural(name: str) -> str:
+    """The plural of an axis or its word: ``"indices"`` for ``"index"``."""
+    stem, end = {"x": (name[:-1], "ces"), "y": (name[:-1], "ies"), "s": (name, "es")}.get(name[-1:], (name, "s"))
+    return stem + end
+
+
+def title(operand: str) -> str:
+    """The manual's capital for a matrix: ``"A"`` for ``"a"``."""
+    return operand.upper() if len(operand) == 1 else operand
+
+
+def result(layout: Layout, name: str) -> str:
+    """A sentence for a function that computes an axis of a layout, the thread, or a part of its registers."""
+    subject, thing = _HOLDINGS[layout.kind]
+    if name in layout.axes:
+        return f"{axis(name).capitalize()} of {subject}."
+    if name == "lane":
+        if layout.kind == "address":
+            return f"Thread that gives the address of the {axis(layout.coordinates[-1])}."
+        return f"Thread that holds the {thing}."
+    return _PARTS[name].format(thing)
+
+
+class LayoutUse(NamedTuple):
+    """An operand that has a layout, and an instruction that has the operand."""
+
+    instruction: Instruction
+    operand: Operand
+
+    def pattern(self, spec: Spec) -> Granularity:
+        """The pattern of sparsity of an instruction that has metadata."""
+        pattern = layouts.granularity(spec, self.instruction.variant)
+        assert pattern is not None  # or there would be no metadata
+        return pattern
+
+
+# --- functions --------------------------------------------------------------------------------------------------------------
 
 
 def functions(layout: Layout, entry: RegisterLayout, operand: Operand) -> Iterator[Function]:
@@ -92,3 +159,46 @@ def _function(layout: Layout, output: str, inputs: Iterable[str], bit_map: BitMa
     if ordered[:1] == ("i",):  # the thread first
         ordered = ("lane", "i")
     return Function(result(layout, output), f"{stem(layout)}_{'element' if output == 'i' else output}", ordered, expression)
+
+
+# --- macros -----------------------------------------------------------------------------------------------------------------
+
+
+def macros(layout: Layout, use: LayoutUse, spec: Spec) -> list[Macro]:
+    """The sizes of a layout, as one operand has them."""
+    if layout.kind == "fragment":
+        return _fragment_sizes(layout, use, spec)
+    shown = layout.axes if layout.kind != "scale" else layout.coordinates
+    sizes = {plural(axis): layout.axes[axis] for axis in shown}
+    if layout.kind == "metadata":
+        pattern = use.pattern(spec)
+        sizes |= {"field_bits": pattern.width, "chunk": pattern.chunk, "kept": pattern.kept}
+    if layout.kind == "address":
+        sizes |= {"row_bytes": use.operand.row_bytes, "alignment": use.operand.alignment}
+    return [Macro(f"{c_text.macro(stem(layout))}_{name.upper()}", str(size)) for name, size in sizes.items()]
+
+
+def _fragment_sizes(layout: Layout, use: LayoutUse, spec: Spec) -> list[Macro]:
+    """Rows, columns, elements and registers; macros of the extent that ranges where they depend on it."""
+    operand, variant = use.operand, use.instruction.variant
+    prefix = c_text.macro(stem(layout))
+    own, texts = {}, spec.register_layouts[layout.entry].axes
+    variables = variant.extents | layouts.variables(spec, variant, operand.name)
+    for axis, size in operand.sizes.items():
+        if axis in layout.growing:
+            names = {name: str(value) for name, value in variables.items()} | {name: f"({name})" for name in variant.ranging}
+            value = to_c(texts[axis], names)
+            own[axis] = f"({value})" if " " in value else value
+        else:
+            own[axis] = str(size)
+    sizes = {plural(axis): value for axis, value in own.items() if axis not in layout.apart}
+    if not layout.growing:
+        sizes |= {"elements": str(operand.elements), "registers": str(operand.registers)}
+    else:
+        sizes["elements"] = f"({' * '.join(own.values())} / {layout.threads})"
+        each = operand.elements_per_register
+        given = f"({next(iter(variant.ranging))})"
+        sizes["registers"] = f"({prefix}_ELEMENTS{given} / {each})" if each > 1 else f"{prefix}_ELEMENTS{given}"
+    sizes |= {plural(axis): value for axis, value in own.items() if axis in layout.apart}
+    parameters = [f"({name})" for name in variant.ranging]
+    return [Macro(f"{prefix}_{name.upper()}" + "".join(one for one in parameters if one in value), value) for name, value in sizes.items()]

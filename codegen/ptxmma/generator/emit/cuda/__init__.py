@@ -15,8 +15,7 @@ from ptxmma.catalog.variants import recased
 from ptxmma.generator.emit import Output, c_text, shared_layout
 from ptxmma.generator.emit.cuda import fragment_moves, layout_structs
 from ptxmma.generator.emit.cuda.fronts import Front, Fronts, depth_follows
-from ptxmma.generator.emit.cuda.functions import Function, Functions
-from ptxmma.generator.emit.cuda.guards import Guard, Guards
+from ptxmma.generator.emit.cuda.functions import Function, Functions, Guard, Guards
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import ElementType, InstructionSet, RegisterType
 

@@ -1,15 +1,114 @@
-"""The wrapper functions of variants; those with like operands share their bodies."""
+"""The wrapper functions of variants, and the conditions under which a compilation has them; those with like operands share their bodies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ptxmma.catalog.cplusplus import Body, body, hint_parameters, identifier, parameters, ways
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.operands import ROLES, Operand, Parameter
-from ptxmma.generator.emit.cuda.guards import Guard, Guards
-from ptxmma.model import Spec
+from ptxmma.model import Spec, Target, Version
+
+# --- guards -----------------------------------------------------------------------------------------------------------------
+
+
+class Guard(NamedTuple):
+    """A requirement.
+
+    Attributes:
+        macro: ``PTXMMA_SM_90A_PTX_8_0``.
+        text: the requirement in words, for comments: ``"PTX ISA 8.0, sm_90a"``.
+        target: condition on ``PTXMMA_PASS``: the pass compiles for a target that meets it.
+        near: condition on ``__CUDA_ARCH__``: the pass compiles for the chip of such a target, without its special features.
+        toolkit: condition on ``PTXMMA_TOOLKIT``.
+        needs_target: the message where ``target`` fails.
+        needs_toolkit: the message where ``toolkit`` fails.
+    """
+
+    macro: str
+    text: str
+    target: str
+    near: str
+    toolkit: str
+    needs_target: str
+    needs_toolkit: str
+
+
+class Guards:
+    """The guards of a spec, made as they are asked for."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._targets = sorted(spec.targets, key=_code)
+        self._cuda = {entry.version: entry.cuda for entry in spec.isa_versions}
+        self._made: dict[tuple[tuple[str, str], ...], Guard] = {}
+
+    def of(self, instruction: Instruction, form: OperandForm) -> Guard:
+        """The guard of an instruction in one of its forms."""
+        accepted = instruction.accepted_by(form)
+        key = tuple(accepted.items())
+        if key not in self._made:
+            self._made[key] = self._guard(accepted)
+        return self._made[key]
+
+    def all(self) -> list[Guard]:
+        """Those that were asked for, each once."""
+        return sorted(set(self._made.values()))
+
+    def _guard(self, accepted: dict[str, Version]) -> Guard:
+        # The targets that the others include; a set of targets holds every one that includes one of its own.
+        first = [target for target in self._targets if target.name in accepted and not accepted.keys() & set(target.includes)]
+        names = [target.name for target in first]
+        needed = " or ".join(names) + ("" if first[0].suffix else " or newer")
+        arch = names[0].replace("sm_", "compute_")
+        example = f"-gencode arch={arch},code={names[0]}" if first[0].suffix else f"-arch={names[0]} or newer"
+        ptx = min(accepted.values())
+        cuda = self._cuda[ptx]
+        numbers = {target.number for target in self._targets if target.name in accepted}
+        featureless = [target.number for target in self._targets if not target.suffix and target.name not in accepted]
+        return Guard(
+            macro="_".join(["PTXMMA", *(name.upper() for name in names), "PTX", ptx.replace(".", "_")]),
+            text=f"PTX ISA {ptx}, {needed}",
+            target=self.passes(accepted),
+            near=" || ".join(f"__CUDA_ARCH__ == {10 * number}" for number in featureless if number in numbers),
+            toolkit=f"PTXMMA_TOOLKIT >= {_toolkit(cuda)}",
+            needs_target=f"ptxmma: this instruction needs {needed}: compile with {example}",
+            needs_toolkit=f"ptxmma: this instruction needs PTX ISA {ptx}: compile with CUDA {cuda} or newer",
+        )
+
+    def passes(self, targets: Iterable[str]) -> str:
+        """A condition on ``PTXMMA_PASS``: the pass compiles for one of these targets."""
+        return " || ".join(self._runs(targets))
+
+    def _runs(self, accepted: Iterable[str]) -> Iterator[str]:
+        """Conditions for the runs of accepted targets; a run of plain ones up to the newest goes on to those not known yet."""
+        allowed = set(accepted)
+        for taken, group in itertools.groupby(self._targets, lambda target: target.name in allowed):
+            run = list(group)
+            if not taken:
+                continue
+            low, high = _code(run[0]), _code(run[-1])
+            if run[-1] is self._targets[-1] and not run[0].suffix:
+                yield f"PTXMMA_PASS >= {low}"
+            elif low == high:
+                yield f"PTXMMA_PASS == {low}"
+            else:
+                yield f"(PTXMMA_PASS >= {low} && PTXMMA_PASS <= {high})"
+
+
+def _code(target: Target) -> int:
+    """The value of ``PTXMMA_PASS`` for a target: 900 for sm_90, 902 for sm_90a, 1201 for sm_120f."""
+    return 10 * target.number + ("", "f", "a").index(target.suffix)
+
+
+def _toolkit(release: str) -> int:
+    """The value of ``PTXMMA_TOOLKIT`` for a CUDA release: 1208 for 12.8."""
+    major, minor = Version(release).numbers
+    return 100 * major + minor
+
+
+# --- functions --------------------------------------------------------------------------------------------------------------
 
 
 class Function(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit.database import evidence_rows, operand_rows, variant_rows
+from ptxmma.generator.emit.database import evidence_rows, variant_rows
 from ptxmma.generator.emit.database.relations import Relations
 from ptxmma.generator.emit.database.sql_tables import Column, Table
 from ptxmma.generator.emit.templating import banner, render
@@ -90,7 +90,7 @@ def tables_of(catalog: Catalog) -> Iterator[Table]:
     """Every table with its rows."""
     model = Relations(catalog.database, _KEYS, without=[BitMap])
     yield from model.tables()
-    yield operand_rows.layout_bits(catalog.database.layouts)
+    yield variant_rows.layout_bits(catalog.database.layouts)
     yield from variant_rows.tables(catalog, model)
     yield from evidence_rows.tables(catalog)
 

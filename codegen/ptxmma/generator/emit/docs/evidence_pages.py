@@ -13,7 +13,7 @@ from ptxmma.catalog.witnesses import Difference, Memory, Observation, Tool, Unkn
 from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.model import InstructionSet
 
-# --- witnesses ----------------------------------------------------------------------------------------------------------------
+# --- witnesses --------------------------------------------------------------------------------------------------------------
 
 
 #: Of mutants, the totals of the witnesses that know nothing of the spec begin so; the others are checks of the spec's own consistency.
@@ -146,7 +146,7 @@ def _share(count: int, of: int) -> str:
     return f"{count:,} ({count / max(1, of):.0%})"
 
 
-# --- other projects -----------------------------------------------------------------------------------------------------------
+# --- other projects ---------------------------------------------------------------------------------------------------------
 
 
 def peers(witness: Witness) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def peers(witness: Witness) -> dict[str, Any]:
     }
 
 
-# --- agreement on a layout ----------------------------------------------------------------------------------------------------
+# --- agreement on a layout --------------------------------------------------------------------------------------------------
 
 
 def agreement(proofs: Iterable[LayoutEvidence]) -> str:

@@ -19,7 +19,7 @@ from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.docs.layout_sections import Use
 from ptxmma.model import InstructionSet, Spec
 
-# --- names in C++ -------------------------------------------------------------------------------------------------------------
+# --- names in C++ -----------------------------------------------------------------------------------------------------------
 
 
 def functions(forms: Sequence[Row]) -> str:
@@ -39,7 +39,7 @@ def statement(forms: Sequence[Row]) -> list[str]:
     return shown(forms[0].members[0]).statements[-1].splitlines() if forms else []
 
 
-# --- pictures -----------------------------------------------------------------------------------------------------------------
+# --- pictures ---------------------------------------------------------------------------------------------------------------
 
 
 #: Places of a product: A is on the left, B above, the accumulators between them.
@@ -87,7 +87,7 @@ def _caption(group: Sequence[Use]) -> str:
     return f"{text}. {rest.codes(dict.fromkeys(use.layout.name for use in group))}"
 
 
-# --- products whose instruction descriptor chooses ----------------------------------------------------------------------------
+# --- products whose instruction descriptor chooses --------------------------------------------------------------------------
 
 
 def product_tables(spec: Spec, opcodes: Sequence[Instruction]) -> tuple[list[str], str]:
@@ -112,7 +112,7 @@ def product_tables(spec: Spec, opcodes: Sequence[Instruction]) -> tuple[list[str
     return list(filter(None, chosen)), struct_tables.table(met(rules.limits, facts), **sizes)
 
 
-# --- pages beside it ----------------------------------------------------------------------------------------------------------
+# --- pages beside it --------------------------------------------------------------------------------------------------------
 
 
 #: The factor by which a sparse product covers more of K, with as many products.

@@ -23,7 +23,7 @@ from ptxmma.model import (
     matches,
 )
 
-# --- operands -----------------------------------------------------------------------------------------------------------------
+# --- operands ---------------------------------------------------------------------------------------------------------------
 
 
 def representatives(instructions: Iterable[Instruction]) -> list[Instruction]:
@@ -119,7 +119,7 @@ def operand_table(entry: InstructionSet, described: dict[str, list[Operand]]) ->
     return struct_tables.table((row(name, seen) for name, seen in described.items()), code=("operand",))
 
 
-# --- arithmetic, and facts in words -------------------------------------------------------------------------------------------
+# --- arithmetic, and facts in words -----------------------------------------------------------------------------------------
 
 
 def statements(entries: Iterable[Statement]) -> str:

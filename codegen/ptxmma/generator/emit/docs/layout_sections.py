@@ -22,7 +22,7 @@ from ptxmma.generator.emit.formula_text import cases_to_latex, to_latex
 from ptxmma.matrices import pictures
 from ptxmma.model import InstructionSet, Layout, RegisterLayout, Spec, matches
 
-# --- operands and their layouts -----------------------------------------------------------------------------------------------
+# --- operands and their layouts ---------------------------------------------------------------------------------------------
 
 
 class Use(NamedTuple):
@@ -133,7 +133,7 @@ def label(use: Use) -> str:
     return rest.label("layout", use.page, use.picture)
 
 
-# --- sections -----------------------------------------------------------------------------------------------------------------
+# --- sections ---------------------------------------------------------------------------------------------------------------
 
 
 def sections(spec: Spec, summary: Summary, relations: Relations, uses: Iterable[Use]) -> dict[str, dict[str, Any]]:

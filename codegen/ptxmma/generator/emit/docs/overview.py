@@ -13,7 +13,7 @@ from ptxmma.generator.emit.docs.family import Row, needs, syntax
 from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.model import InstructionSet, Spec, Version
 
-# --- index --------------------------------------------------------------------------------------------------------------------
+# --- index ------------------------------------------------------------------------------------------------------------------
 
 
 #: Pages that the site lists beside its guides.
@@ -79,7 +79,7 @@ def all_instructions(spec: Spec, forms: Forms) -> dict[str, Any]:
     }
 
 
-# --- families -----------------------------------------------------------------------------------------------------------------
+# --- families ---------------------------------------------------------------------------------------------------------------
 
 
 def family_page(spec: Spec, family: str, groups: Sequence[FormGroup], forms: Mapping[str, Sequence[Row]]) -> dict[str, Any]:

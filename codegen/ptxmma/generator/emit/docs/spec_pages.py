@@ -11,7 +11,7 @@ from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.matrices import pictures
 from ptxmma.model import Container, ElementType, Gpu, Protocol, Spec, Step, Target, Version
 
-# --- types and registers ------------------------------------------------------------------------------------------------------
+# --- types and registers ----------------------------------------------------------------------------------------------------
 
 
 def types(spec: Spec, gallery: Gallery) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _containers_picture(containers: Sequence[Container], elements: dict[str, Ele
     return pictures.bit_fields("Elements in wider containers", [], words, per_line=32, cell=36)
 
 
-# --- targets and PTX ISA versions ---------------------------------------------------------------------------------------------
+# --- targets and PTX ISA versions -------------------------------------------------------------------------------------------
 
 
 #: Products that a row names.
@@ -168,7 +168,7 @@ def _chip(spec: Spec, targets: Sequence[Target]) -> dict[str, Any]:
     }
 
 
-# --- protocols of asynchronous instructions -----------------------------------------------------------------------------------
+# --- protocols of asynchronous instructions ---------------------------------------------------------------------------------
 
 
 def protocols(spec: Spec) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
     }
 
 
-# --- published peaks ----------------------------------------------------------------------------------------------------------
+# --- published peaks --------------------------------------------------------------------------------------------------------
 
 
 def throughput(spec: Spec) -> dict[str, Any]:

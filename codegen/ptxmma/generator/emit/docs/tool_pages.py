@@ -12,7 +12,7 @@ from ptxmma.check.rules import RULES
 from ptxmma.generator.emit.database import script
 from ptxmma.generator.emit.docs import rest
 
-# --- rules of the checker -----------------------------------------------------------------------------------------------------
+# --- rules of the checker ---------------------------------------------------------------------------------------------------
 
 
 def rules() -> dict[str, Any]:
@@ -34,7 +34,7 @@ def _block(example: str, language: str) -> str:
     return f".. code-block:: {language}\n\n{textwrap.indent(example.rstrip(), '   ')}" if example else ""
 
 
-# --- the SQL database ---------------------------------------------------------------------------------------------------------
+# --- the SQL database -------------------------------------------------------------------------------------------------------
 
 
 #: A view of the script, with the comment above the first of several that share one.

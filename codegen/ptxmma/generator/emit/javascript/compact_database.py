@@ -19,9 +19,8 @@ from ptxmma.catalog.links import first_matrix
 from ptxmma.catalog.operands import Operand, matrices
 from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
-from ptxmma.generator.emit.javascript import compact_layouts, compact_memory, compact_operands, compact_tensor
-from ptxmma.generator.emit.javascript.interned import Interned, table, without_empty
-from ptxmma.generator.emit.javascript.short_texts import condition, runs, template
+from ptxmma.generator.emit.javascript import compact_memory, compact_operands, compact_tensor
+from ptxmma.generator.emit.javascript.shortening import Interned, condition, runs, table, template, without_empty
 from ptxmma.matrices.pictures import colour
 from ptxmma.model import Form, Hint, InstructionSet, Qualifier, Spec, Version, formula
 
@@ -56,8 +55,8 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "gpus": [{"target": gpu.target, "architecture": gpu.architecture, "names": gpu.names} for gpu in spec.gpus],
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
-        "formulas": compact_layouts.formulas(catalog),
-        "layouts": {layout.name: compact_layouts.record(layout, maps, axes, spec.scopes["warp"]) for layout in catalog.database.layouts},
+        "formulas": compact_operands.formulas(catalog),
+        "layouts": {layout.name: compact_operands.record(layout, maps, axes, spec.scopes["warp"]) for layout in catalog.database.layouts},
         "maps": maps.values,
         "axes": axes.values,
         "contents": _CONTENTS,

@@ -9,8 +9,7 @@ import msgspec
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
-from ptxmma.generator.emit.javascript.interned import Interned, table, without_empty
-from ptxmma.generator.emit.javascript.short_texts import condition, runs
+from ptxmma.generator.emit.javascript.shortening import Interned, condition, runs, table, without_empty
 from ptxmma.matrices.shared.canonical import canonical
 from ptxmma.matrices.shared.readable_types import memory_of, readable
 from ptxmma.matrices.shared.suspicions import stride_users, used_strides

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ptxmma.generator.emit.javascript.interned import table, without_empty
-from ptxmma.generator.emit.javascript.short_texts import condition
+from ptxmma.generator.emit.javascript.shortening import condition, table, without_empty
 from ptxmma.model import Spec, TensorLayout, TensorMemory, TensorProducts, formula
 
 _PACKED = "bits"
