@@ -1,4 +1,4 @@
-/** The texts of the database that say much in few characters; `short_texts.py` writes them. */
+/** The texts of the database that say much in few characters; `shortening.py` writes them. */
 
 /**
  * Numbers in few words: `4*3` is 4, 4, 4 and `4+3` is 4, 5, 6.
