@@ -21,10 +21,11 @@ from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.generator import pipeline
-from ptxmma.matrices import arithmetic, shared_memory, sparse
-from ptxmma.matrices.arithmetic import Factors, Products
-from ptxmma.matrices.guarantees import UnpromisedWarning
+from ptxmma.matrices import shared_memory, sparse
 from ptxmma.matrices.operations import operation
+from ptxmma.matrices.products import arithmetic
+from ptxmma.matrices.products.arithmetic import Factors, Products
+from ptxmma.matrices.products.guarantees import UnpromisedWarning
 from ptxmma.model import ElementType, Spec
 from random_operands import Draw, Operands, one_of_each
 from random_rounding import Chip, Number, Rounding, added, drawn, floating

@@ -171,7 +171,11 @@ def test_disabled_lanes_of_integers_keep_d() -> None:
             r"'zero_column_mask'; its operands are d-tmem,.* zero-column-mask-desc",
         ),
         (_F16.format(1), {"disable_output_lane": [1, 0, 0, 0]}, "D keeps its values in lanes that disable_output_lane has: give d"),
-        (f"{_F16.format(1)}.ashift", {}, r"no source says what the row of A is that \.ashift leaves without one"),
+        (
+            f"{_F16.format(1)}.ashift",
+            {},
+            r"no source says which row of A \.ashift moves to which row of D",
+        ),
     ],
 )
 def test_what_a_product_does_not_take(opcode: str, options: dict[str, Any], message: str) -> None:

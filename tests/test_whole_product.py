@@ -14,8 +14,9 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction, Missing
-from ptxmma.matrices import scaling, sparse, whole_product
-from ptxmma.matrices.product_operands import product_operands
+from ptxmma.matrices import scaling, sparse
+from ptxmma.matrices.products import whole
+from ptxmma.matrices.products.operands import product_operands
 from random_operands import Draw, one_of_each, small
 from random_rounding import Chip, Number, Rounding, added, drawn, floating
 
@@ -88,8 +89,8 @@ def test_a_tile_of_rows_is_computed_as_all_rows_are(spelling: str, monkeypatch: 
     a, b = random.standard_normal((2, 67, k)).astype(dtype), random.standard_normal((k, 300)).astype(dtype)
     a[0, 3, 5], b[7, 9], a[1, 40, 7], b[9, 11] = 0, float(product.a.element.smallest_normal) / 2, np.nan, np.nan
     results = []
-    for cached in (1 << 10, whole_product._CACHED, 1 << 30):
-        monkeypatch.setattr(whole_product, "_CACHED", cached)
+    for cached in (1 << 10, whole._CACHED, 1 << 30):
+        monkeypatch.setattr(whole, "_CACHED", cached)
         results.append(ptxmma.matmul(instruction, a, b, split_k=2 if product.c.element == product.d.element else 1))
     for result in results[1:]:
         np.testing.assert_array_equal(result.matrix, results[0].matrix)
@@ -222,7 +223,7 @@ def _wild(instruction: Instruction, draw: Draw, random: np.random.Generator) -> 
     return given, a, kept, scales
 
 
-@pytest.mark.filterwarnings("ignore::ptxmma.matrices.guarantees.UnpromisedWarning")  # of the elements that are not judged
+@pytest.mark.filterwarnings("ignore::ptxmma.matrices.products.guarantees.UnpromisedWarning")  # of the elements that are not judged
 @pytest.mark.parametrize("where", ["middle", "smallest", "largest", "anywhere"])
 def test_three_steps_of_every_instruction_are_admitted_whatever_the_manual_leaves_open(where: str) -> None:
     random = np.random.default_rng(1)
@@ -370,7 +371,7 @@ def test_a_sparse_matrix_as_compress_gives_it() -> None:
         ptxmma.matmul(instruction, values, x)
     with pytest.raises(ValueError, match="takes no metadata"):
         ptxmma.matmul(_BF16.replace("bf16", "f16"), weights, x, metadata=metadata)
-    with pytest.raises(ValueError, match="is not legal in this instruction: out of order"):
+    with pytest.raises(ValueError, match=r"the metadata of row 0, chunk 0 is 0b0001, out of order in 2:4; legal: 0b0100"):
         ptxmma.matmul(instruction, values, x, metadata=sparse.from_fields(np.full((20, 24), 0b0001, np.uint8)))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ptxmma.matrices import descriptors, scaling, shared_memory, sparse
     from ptxmma.matrices.emulator import Emulated, Moved, TensorEmulated, emulate
     from ptxmma.matrices.packed_bytes import pack_bytes, unpack_bytes
-    from ptxmma.matrices.whole_product import Product, matmul
+    from ptxmma.matrices.products.whole import Product, matmul
 
 __all__ = [
     "Conversion", "Emulated", "IllegalProductError", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product", "Scales",
@@ -37,7 +37,7 @@ _ON_DEMAND = {
     "descriptors": "matrices.descriptors", "interop": "catalog.interop",
     "pack_bytes": "matrices.packed_bytes", "unpack_bytes": "matrices.packed_bytes",
     "Conversion": "catalog.conversion", "convert": "catalog.conversion",
-    "Product": "matrices.whole_product", "matmul": "matrices.whole_product", "scaling": "matrices.scaling",
+    "Product": "matrices.products.whole", "matmul": "matrices.products.whole", "scaling": "matrices.scaling",
     "shared_memory": "matrices.shared_memory", "sparse": "matrices.sparse",
 }  # fmt: skip
 

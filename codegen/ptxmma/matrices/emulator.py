@@ -8,9 +8,9 @@ from typing import Any
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.instructions import instruction as find
-from ptxmma.matrices.multiplication import Emulated as Emulated  # it belongs to what this module offers
 from ptxmma.matrices.operations import operation
-from ptxmma.matrices.tensor_emulation import TensorEmulated as TensorEmulated
+from ptxmma.matrices.products.in_registers import Emulated as Emulated  # it belongs to what this module offers
+from ptxmma.matrices.products.in_tensor_memory import TensorEmulated as TensorEmulated
 from ptxmma.matrices.transfers import Moved as Moved
 
 

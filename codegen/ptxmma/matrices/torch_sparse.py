@@ -11,7 +11,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.metadata_bytes import row_major
 from ptxmma.catalog.instructions import catalog
-from ptxmma.matrices.product_operands import product_operands
+from ptxmma.matrices.products.operands import product_operands
 from ptxmma.matrices.sparse_arguments import refuse_illegal, refuse_unfitting
 from ptxmma.matrices.sparse_pattern import Pattern, pattern
 

@@ -10,7 +10,7 @@ from ptxmma.catalog.operands import Operand, multiplicands
 from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
 from ptxmma.matrices.operations.operation import MemoryPlace, Operation, element_text
 from ptxmma.matrices.operations.summed_terms import Picking, Source, Trace, in_image, terms
-from ptxmma.matrices.product_operands import Multiplicand, argument, described, product_operands
+from ptxmma.matrices.products.operands import IN_REGISTERS, Multiplicand, arguments, described, product_operands
 from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.model import InstructionSet
 
@@ -49,15 +49,13 @@ class Multiply(Operation):
 
     def arguments(self, instruction: Instruction) -> dict[str, str]:
         """The operands by what they do: ``{"e": "metadata", "f": "selector", …}``."""
-        operands = product_operands(instruction)
-        every = [operand for form in instruction.forms for operand in form.operands if operand.access != "write"]
-        return {operand.name.replace("-", "_"): argument(operands, operand) for operand in every}
+        return arguments(instruction, IN_REGISTERS)
 
     def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
         """Works on arrays."""
-        from ptxmma.matrices import multiplication
+        from ptxmma.matrices.products import in_registers
 
-        return multiplication.multiply
+        return in_registers.multiply
 
     def traced(self, instruction: Instruction) -> Operand:
         """D."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.arrangements import Place, arrangement, bit_range
-from ptxmma.matrices.product_operands import Multiplicand
+from ptxmma.matrices.products.operands import Multiplicand
 from ptxmma.model import InstructionSet
 
 

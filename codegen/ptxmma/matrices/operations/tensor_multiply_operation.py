@@ -11,7 +11,7 @@ from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand, TensorOperand
 from ptxmma.matrices.operations.operation import MemoryPlace, Operation, TensorPlace, lacks_operands, operand_of
 from ptxmma.matrices.operations.summed_terms import Picking, Source, Trace, in_image, terms
-from ptxmma.matrices.product_operands import Multiplicand, described, product_operands
+from ptxmma.matrices.products.operands import AS_MATRICES, Multiplicand, arguments, described, product_operands, refuse_shift
 from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.model import InstructionSet
 
@@ -39,15 +39,15 @@ class TensorMultiply(Operation):
         picked = ", where the metadata says the k of each stored j" if instruction.sparse else ""
         return f"d[row][col] = d[row][col] + sum over {index} of {product}{picked}"
 
-    def arguments(self, instruction: Instruction) -> dict[str, str]:  # noqa: ARG002  # one for all
-        """The emulator's own names."""
-        return {}
+    def arguments(self, instruction: Instruction) -> dict[str, str]:
+        """The operands by what they do: ``{"zero_column_mask_desc": "zero_column_mask_desc", …}``."""
+        return arguments(instruction, AS_MATRICES)
 
     def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
         """Works on matrices."""
-        from ptxmma.matrices import tensor_emulation
+        from ptxmma.matrices.products import in_tensor_memory
 
-        return tensor_emulation.multiply
+        return in_tensor_memory.multiply
 
     def traced(self, instruction: Instruction) -> Operand:
         """D.
@@ -77,8 +77,7 @@ class TensorMultiply(Operation):
         **axes: Any,
     ) -> Trace:
         """Every cell, every byte of an image, and every bit of metadata that feeds one element of D."""
-        if instruction.qualifiers.get("ashift"):
-            raise Missing(f"{instruction.canonical}: no source says which row of A .ashift moves to which row of D")
+        refuse_shift(instruction)
         result = _tensor(self.traced(instruction))
         d = result.placed().locate(*coordinates, **axes)
         row, col = result.placed().coords(d.lane, d.column, d.bit, d.cta)

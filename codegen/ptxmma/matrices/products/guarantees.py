@@ -11,9 +11,9 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.matrices import arithmetic
-from ptxmma.matrices.arithmetic import Products
-from ptxmma.matrices.product_operands import product_operands
+from ptxmma.matrices.products import arithmetic
+from ptxmma.matrices.products.arithmetic import Products
+from ptxmma.matrices.products.operands import product_operands
 from ptxmma.model import ElementType
 
 #: How far from :attr:`Products.value` each sum may be, by the products and how far each addend may be from C.
@@ -31,8 +31,7 @@ def guarantees(instruction: Instruction, assumed: str = "f32") -> dict[str, Boun
 
     Where the manual promises no precision, as for products in tensor memory, sums are assumed to have that of a type at least.
     """
-    result = product_operands(instruction).d.element
-    assert result is not None
+    result = product_operands(instruction).result_type
     if not instruction.semantics():
         least = float_type(instruction, assumed)
         return {MANUAL: lambda terms, spread: arithmetic.bound(terms, least, result, c_bound=spread)}
@@ -80,19 +79,25 @@ def rounded(value: Array, element: ElementType) -> Array:
         return value.astype(elements.dtype(element))
 
 
-def judged(answer: Array, value: Array, bound: Array, observed: Mapping[str, Array]) -> Array:
-    """Which numbers are within the manual's bound of the values; warns of those that a chip was seen to compute all the same."""
-    right = admitted(answer, value, bound)
-    for chip, wider in {} if right.all() else observed.items():
-        if computed := int((admitted(answer, value, wider) & ~right).sum()):
-            numbers = f"{computed} of the refused numbers are" if computed > 1 else "1 of the refused numbers is"
-            text = f"{numbers} beyond what the manual promises, but within what an {chip} computes"
-            warnings.warn(f"{text}: pass chip={chip!r} to judge by that chip", UnpromisedWarning, stacklevel=3)
-    return right
+def refuse_unobserved(chip: str | None, observed: Mapping[str, Array], instruction: Instruction) -> None:
+    """Refuse a chip of which nothing is known.
 
-
-def refuse_unobserved(chip: str | None, observed: dict[str, Array], instruction: Instruction) -> None:
-    """Refuse a chip of which nothing is known."""
+    Raises:
+        ValueError: the chip is not observed.
+    """
     if chip is not None and chip not in observed:
         known = ", ".join(observed) or "none"
         raise ValueError(f"nothing is observed of {chip!r} that differs from the manual for {instruction.canonical}; known: {known}")
+
+
+def judged(answer: Array, value: Array, bound: Array, observed: Mapping[str, Array], chip: str | None = None) -> Array:
+    """Which numbers are within the bound of a chip, by default of the manual; warns of numbers that only a chip was seen to compute."""
+    if chip is not None:
+        return admitted(answer, value, observed[chip])
+    right = admitted(answer, value, bound)
+    for name, wider in {} if right.all() else observed.items():
+        if computed := int((admitted(answer, value, wider) & ~right).sum()):
+            numbers = f"{computed} of the refused numbers are" if computed > 1 else "1 of the refused numbers is"
+            text = f"{numbers} beyond what the manual promises, but within what an {name} computes"
+            warnings.warn(f"{text}: pass chip={name!r} to judge by that chip", UnpromisedWarning, stacklevel=3)
+    return right

@@ -1,4 +1,4 @@
-"""The operands of a multiplication by what they do: multiplicands, addend and result.
+"""The operands of a product by what they do: multiplicands, addend and result.
 
 >>> import ptxmma
 >>> operands = product_operands(ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16"))
@@ -10,10 +10,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ptxmma.catalog import layouts, resolution
-from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.operands import ROLES, Operand, TensorOperand, multiplicands
 from ptxmma.catalog.resolution import Product
 from ptxmma.model import ElementType
@@ -33,8 +35,8 @@ class Part(NamedTuple):
 
 A, B, ADDEND = Part("multiplicand", "a"), Part("multiplicand", "b"), Part("addend")
 METADATA, SELECTOR, ADDS = Part("metadata", "a"), Part("selector", "a"), Part("predicate")
-#: What each parameter of the emulator is.
-PARAMETERS: dict[str, Part] = {
+#: The part of each parameter of the emulator, where operands are registers and descriptors.
+IN_REGISTERS: dict[str, Part] = {
     "a": A,
     "b": B,
     "c": ADDEND,
@@ -53,8 +55,26 @@ PARAMETERS: dict[str, Part] = {
     "imm_trans_a": Part("majorness", "a"),
     "imm_trans_b": Part("majorness", "b"),
 }
-#: The parameter of each part.
-NAMES = {part: name for name, part in PARAMETERS.items()}
+#: The same where callers give matrices in place of the operands.
+AS_MATRICES: dict[str, Part] = {
+    "a": A,
+    "b": B,
+    "metadata": METADATA,
+    "scale_a": Part("scale-data", "a"),
+    "scale_b": Part("scale-data", "b"),
+    "d_tmem": Part("tensor-accumulator"),
+    "enable_input_d": ADDS,
+    "scale_input_d": Part("immediate"),
+    "disable_output_lane": Part("lane-mask"),
+    "zero_column_mask_desc": Part("column-mask"),
+}
+#: The kinds of operands that lie in tensor memory, and are to a product what another kind is in registers.
+_ALIKE: dict[str, str] = {"tensor-metadata": "metadata", "tensor-scales": "scale-data"}
+
+
+def scales_of(matrix: Part) -> Part:
+    """The scale factors of A or B."""
+    return Part("scale-data", matrix.of)
 
 
 class Multiplicand(NamedTuple):
@@ -81,24 +101,44 @@ class ProductOperands(NamedTuple):
         return "a" if name == self.a.name else "b"
 
     def part(self, operand: Operand) -> Part:
-        """What an operand of the instruction is to the product."""
+        """The part of an operand of the instruction."""
         if operand.kind == "accumulator":
             return Part("result") if operand.access == "write" else ADDEND
-        if ROLES[operand.kind].multiplied:
+        if ROLES[operand.kind].multiplied or operand.kind == "shared-descriptor":
             return A if self.letter(operand.of or operand.name) == A.of else B
-        return Part(operand.kind, self.letter(operand.of) if operand.of else "")
+        return Part(_ALIKE.get(operand.kind, operand.kind), self.letter(operand.of) if operand.of else "")
+
+    def multiplicand(self, part: Part) -> Multiplicand:
+        """A or B, which the part is or belongs to."""
+        return self.a if part.of == A.of else self.b
+
+    @property
+    def addend_type(self) -> ElementType:
+        """The type of C."""
+        assert self.c.element is not None
+        return self.c.element
+
+    @property
+    def result_type(self) -> ElementType:
+        """The type of D."""
+        assert self.d.element is not None
+        return self.d.element
 
 
+@functools.lru_cache(maxsize=64)  # one product asks for them several times
 def product_operands(instruction: Instruction) -> ProductOperands:
     """The operands of an instruction that multiplies: A before B, as in its operand list.
 
     Raises:
+        Missing: the instruction does not multiply.
         ValueError: the opcode alone does not state the shape.
     """
     operands = [operand for form in instruction.forms for operand in form.operands]
     if summed := next((operand for operand in operands if operand.kind == "tensor-accumulator"), None):
         return ProductOperands(*_beside_tensor_memory(instruction, summed), summed, summed)
     accumulators = [operand for operand in operands if operand.kind == "accumulator"]
+    if not accumulators:
+        raise Missing(f"{instruction.canonical} does not multiply")
     a, b = multiplicands(instruction.variant.instruction)
     m, n, _ = (instruction.extents[extent] for extent in "mnk")
     return ProductOperands(
@@ -109,20 +149,59 @@ def product_operands(instruction: Instruction) -> ProductOperands:
     )
 
 
-def takes_scales(instruction: Instruction) -> bool:
-    """Whether the elements of A and B have scale factors, wherever they lie."""
-    if isinstance(instruction.variant, Product):
-        return bool(instruction.variant.choice.block)
-    return any(operand.kind == "scale-data" for form in instruction.forms for operand in form.operands)
-
-
-def scale_blocks(instruction: Instruction, matrix: Multiplicand) -> tuple[ElementType, int]:
+def scale_blocks(instruction: Instruction, part: Part) -> tuple[ElementType, int]:
     """The type of the scale factors of A or B, wherever they lie, and the blocks in which K of one instruction is cut."""
     if not isinstance(instruction.variant, Product):
-        layout = instruction.scales(matrix.name)
+        layout = instruction.scales(product_operands(instruction).multiplicand(part).name)
         return layout.element, layout.blocks
     spec, variant = instruction.database.spec, instruction.variant
-    return layouts.element_type(spec, str(variant.facts["stype"])), resolution.numbers(spec, variant, "a")["blocks"]
+    return layouts.element_type(spec, str(variant.facts["stype"])), resolution.numbers(spec, variant, part.of)["blocks"]
+
+
+def arguments(instruction: Instruction, parameters: Mapping[str, Part]) -> dict[str, str]:
+    """The emulator's parameters by the manual's names of the operands, with ``_`` for ``-``: ``{"e": "metadata"}``.
+
+    Args:
+        instruction: the instruction that multiplies.
+        parameters: :data:`IN_REGISTERS` or :data:`AS_MATRICES`.
+    """
+    operands, names = product_operands(instruction), {part: name for name, part in parameters.items()}
+    read = [operand for form in instruction.forms for operand in form.operands if operand.access != "write"]
+    spelled = {operand.name.replace("-", "_"): operand for operand in read}
+    return {name: names.get(operands.part(operand), name) for name, operand in spelled.items()}
+
+
+def check_given(instruction: Instruction, forms: Sequence[OperandForm], parameters: Mapping[str, Part], **given: Any) -> None:
+    """Check that a caller gives what some operand lists of an instruction have.
+
+    Args:
+        instruction: the instruction that multiplies.
+        forms: the operand lists.
+        parameters: :data:`IN_REGISTERS` or :data:`AS_MATRICES`.
+        given: values by their parameters; None for what is left out.
+
+    Raises:
+        ValueError: a value is missing, or the instruction takes none.
+    """
+    operands = product_operands(instruction)
+    present = {operands.part(operand) for form in forms for operand in form.operands}
+    for name, value in given.items():
+        has = parameters[name] in present
+        if (value is not None) != has:
+            raise ValueError(f"{instruction.canonical} {'needs' if has else 'takes no'} {name}; its operands are {forms[-1].syntax}")
+
+
+def refuse_shift(instruction: Instruction) -> None:
+    """Refuse a product that shifts A.
+
+    Raises:
+        Missing: it does.
+    """
+    if instruction.qualifiers.get("ashift"):
+        raise Missing(
+            f"{instruction.canonical}: no source says which row of A .ashift moves to which row of D, and what the row of A is that it "
+            f"leaves without one"
+        )
 
 
 def described(instruction: Instruction) -> dict[str, Multiplicand]:
@@ -166,8 +245,3 @@ def _multiplicand(instruction: Instruction, name: str, lines: int) -> Multiplica
         depth = depth * pattern.kept // pattern.chunk
     element = layouts.element_type(instruction.database.spec, instruction.matrix_types[name])
     return Multiplicand(name, element, lines, depth, any(entry.kind == "descriptor" for entry in carriers))
-
-
-def argument(operands: ProductOperands, operand: Operand) -> str:
-    """The emulator's parameter for an operand: ``"metadata"`` for ``e``, ``"scale_a_data"`` for ``scale-a-data``."""
-    return NAMES.get(operands.part(operand), operand.name.replace("-", "_"))

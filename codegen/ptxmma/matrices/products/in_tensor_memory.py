@@ -1,0 +1,202 @@
+"""One product that is added up in tensor memory; its operands are matrices.
+
+Integers are exact.  Of floating point the manual promises no precision for products in tensor memory, so that any bound is what the reader
+assumes of the sums: see :meth:`TensorEmulated.bound`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ptxmma.arguments import in_range, integer
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.arrays.metadata_bytes import FIELDS, row_major
+from ptxmma.catalog import column_masks, layouts
+from ptxmma.catalog.descriptor_lookup import codec
+from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.operands import TensorOperand
+from ptxmma.matrices.operations.operation import operand_of
+from ptxmma.matrices.products.guarantees import MANUAL, admitted, guarantees, rounded
+from ptxmma.matrices.products.matrices import Matrices, check_batches
+from ptxmma.matrices.products.operands import (
+    ADDEND,
+    AS_MATRICES,
+    METADATA,
+    A,
+    B,
+    Part,
+    check_given,
+    product_operands,
+    refuse_shift,
+    scale_blocks,
+    scales_of,
+)
+from ptxmma.model import ElementType
+
+#: The parameter of each part.
+_NAMES = {part: name for name, part in AS_MATRICES.items()}
+#: The largest power of two that D is divided by.
+_MOST_SCALE = 15
+
+
+class TensorEmulated(msgspec.Struct, frozen=True, eq=False):
+    """The result of a product in tensor memory.
+
+    Attributes:
+        instruction: the resolved instruction.
+        d: D, (..., m, n), in the dtype of its type; a tensor if a, b or d was one.  Floating point: ``matrix``, rounded to nearest.
+        matrix: D as numbers: ``int64``, or ``float64`` before that rounding.
+        products: the terms of a floating-point product; None for integers, which are exact.
+        unwritten: which elements of D keep their values, (m, n), because their lanes are disabled; None for none.
+    """
+
+    instruction: Instruction
+    d: Any
+    matrix: Array
+    products: Any = None  # arithmetic.Products
+    unwritten: Any = None
+
+    def bound(self, sums: str = "f32") -> Array:
+        """How far from ``matrix`` each element may be, (..., m, n), if sums have at least the precision of a type; 0 for integers.
+
+        The manual promises no precision.  The order of the sums, and what becomes of subnormal inputs, is left open.
+
+        Raises:
+            ValueError: no such type.
+        """
+        if self.products is None:
+            return np.zeros(self.matrix.shape)
+        bound = guarantees(self.instruction, sums)[MANUAL](self.products, np.zeros(()))
+        return bound if self.unwritten is None else np.where(self.unwritten, 0, bound)
+
+    def admits(self, d: Any, sums: str = "f32") -> Array:
+        """Which elements of D, (..., m, n), may have these values, if sums have at least the precision of a type.
+
+        Raises:
+            ValueError: another shape or dtype, or no such type.
+        """
+        element = product_operands(self.instruction).result_type
+        answer = elements.numbers(elements.codes(d, element, "d"), element)
+        return admitted(answer, self.matrix, self.bound(sums))
+
+
+def multiply(
+    instruction: Instruction,
+    a: Any,
+    b: Any,
+    d: Any = None,
+    *,
+    metadata: Any = None,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    enable_input_d: bool = True,
+    scale_input_d: int = 0,
+    negate_a: bool = False,
+    negate_b: bool = False,
+    saturate: bool = False,
+    disable_output_lane: Any = None,
+    d_tmem: int = 0,
+    zero_column_mask_desc: int | None = None,
+) -> TensorEmulated:
+    """Multiply; see :func:`ptxmma.emulate`."""
+    refuse_shift(instruction)
+    check_given(instruction, instruction.forms, AS_MATRICES, metadata=metadata, scale_a=scale_a, scale_b=scale_b)
+    optional = {
+        "disable_output_lane": disable_output_lane,
+        "zero_column_mask_desc": zero_column_mask_desc,
+        "scale_input_d": scale_input_d or None,
+    }
+    for name, value in optional.items():
+        if value is not None:
+            check_given(instruction, instruction.forms, AS_MATRICES, **{name: value})
+    product, m, n = product_operands(instruction), instruction.extents["m"], instruction.extents["n"]
+    floating = product.result_type.form == "float"
+    if (negate_a or negate_b) and not floating:
+        raise ValueError(f"{instruction.canonical} negates neither A nor B: its elements are integers")
+    if saturate and floating:
+        raise ValueError(f"{instruction.canonical} does not saturate: its elements are not integers")
+
+    given = {A: a, B: b, METADATA: metadata, scales_of(A): scale_a, scales_of(B): scale_b}
+    read = {part: _read(instruction, part, value) for part, value in given.items() if value is not None}
+    if zero_column_mask_desc is not None:
+        read[B] = np.where(_zero_columns(instruction, zero_column_mask_desc, m, n), read[B].dtype.type(0), read[B])
+    before = _before(product.result_type, d, (m, n))
+    unwritten = None if disable_output_lane is None else _disabled(instruction, disable_output_lane, d_tmem, m, n)
+    if d is None and unwritten is not None and unwritten.any():
+        raise ValueError(f"{instruction.canonical}: D keeps its values in lanes that disable_output_lane has: give d")
+    power = in_range("scale_input_d", integer("scale_input_d", scale_input_d), _MOST_SCALE + 1)
+    addend = before if enable_input_d else np.zeros_like(before)
+    read[ADDEND] = addend / (1 << power) if power else addend
+    check_batches({name: read[part] for name, part in {**AS_MATRICES, "d": ADDEND}.items() if part in read})
+
+    matrices = Matrices.of(instruction, read, frozenset(part for part, negated in ((A, negate_a), (B, negate_b)) if negated))
+    terms = matrices.terms() if floating else None
+    value = terms.value if terms is not None else matrices.integers(saturate=saturate)[0]
+    matrix = value if unwritten is None else np.where(unwritten, before, value)
+    result = rounded(matrix, product.result_type)
+    tensor = next((operand for operand in (a, b, d) if elements.is_tensor(operand)), None)
+    return TensorEmulated(instruction, elements.like(result, tensor), matrix, terms, unwritten)
+
+
+def _read(instruction: Instruction, part: Part, given: Any) -> Array:
+    """A matrix of the product as bits, checked; metadata as it is."""
+    name, shape = _NAMES[part], _shape(instruction, part)
+    if part == METADATA:
+        codes: Array = row_major(given)
+    elif part in (A, B):
+        codes = elements.codes(given, product_operands(instruction).multiplicand(part).element, name)
+    else:
+        codes = elements.codes(given, scale_blocks(instruction, part)[0], name)
+    if codes.shape[-2:] != shape:
+        raise ValueError(f"{name} has shape {codes.shape}; it takes (..., {shape[0]}, {shape[1]})")
+    return codes
+
+
+def _shape(instruction: Instruction, part: Part) -> tuple[int, int]:
+    """The shape of a matrix of the product."""
+    product, k = product_operands(instruction), instruction.extents["k"]
+    if part == METADATA:
+        pattern = layouts.granularity(instruction.database.spec, instruction.variant)
+        assert pattern is not None
+        depth = k // pattern.chunk // FIELDS
+    elif part in (A, B):
+        depth = product.multiplicand(part).depth
+    else:
+        depth = scale_blocks(instruction, part)[1]
+    lines = product.multiplicand(part).lines
+    return (lines, depth) if part.of == A.of else (depth, lines)
+
+
+def _before(element: ElementType, given: Any, shape: tuple[int, int]) -> Array:
+    """The numbers that D has before; zeros by default."""
+    if given is None:
+        return np.zeros(shape, np.float64 if element.form == "float" else np.int64)
+    numbers = elements.numbers(elements.codes(given, element, "d"), element)
+    if numbers.shape[-2:] != shape:
+        raise ValueError(f"d has shape {numbers.shape}; it takes (..., {shape[0]}, {shape[1]})")
+    return numbers
+
+
+def _disabled(instruction: Instruction, given: Any, address: int, m: int, n: int) -> Array:
+    """Which elements of D are in the lanes of a mask, whose first word has the lowest lanes (PTX ISA 9.7.16.10.9.1)."""
+    mask, result = operand_of(instruction, "lane-mask"), product_operands(instruction).d
+    assert isinstance(result, TensorOperand)
+    words = [in_range(mask.name, integer(mask.name, word), 1 << 32) for word in np.asarray(given).tolist()]
+    if len(words) != mask.registers:
+        raise ValueError(f"{mask.name} has {len(words)} words; it takes {mask.registers}, the first of lanes 0 to 31")
+    placed = result.placed()
+    place, start = placed.locate(*np.indices((m, n))), placed.start(address)
+    lane = place.lane + start.lane + placed.memory.lanes * place.cta
+    return np.asarray(np.array(words, np.uint64)[lane // 32] >> (lane % 32).astype(np.uint64) & np.uint64(1), bool)
+
+
+def _zero_columns(instruction: Instruction, descriptor: int, m: int, n: int) -> Array:
+    """Which columns of B count as zero."""
+    zero = np.array(column_masks.zero_columns(descriptor, m=m, n=n, database=instruction.database))
+    if zero.any() and codec("columns", database=instruction.database).decode(descriptor)["column_shift"]:
+        raise Missing(f"{instruction.canonical}: no source says whether column_shift moves the columns that the mask zeroes, too")
+    return zero
