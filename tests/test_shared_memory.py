@@ -19,7 +19,7 @@ from ptxmma import paths, shared_memory
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Missing, load
 from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
-from ptxmma.generator import pipeline
+from ptxmma.generator import pipeline, shared_proof
 from ptxmma.matrices.shared_memory import Descriptor, SharedLayout, bank_conflicts, base_offset, read_operand
 from ptxmma.model import ElementType, SharedMemory, Spec, formula
 
@@ -44,7 +44,7 @@ def _same(one: Any, other: Any, element: ElementType) -> None:
 
 
 def _layout_formula(majorness: str, swizzle: str) -> Any:
-    return formula.parse(next(e.offset for e in _MEMORY.layouts if e.majorness == majorness and swizzle in e.swizzles))
+    return formula.parse(next(e.element_offset for e in _MEMORY.layouts if e.majorness == majorness and swizzle in e.swizzles))
 
 
 def _brute(layout: SharedLayout, x: int, k: int) -> int:
@@ -283,6 +283,105 @@ def test_the_worked_examples_of_the_manual() -> None:
         descriptor = layout.descriptor().encode()
         assert descriptor >> 32 & 0x3FFF == example.sbo_encoding
         assert not example.lbo or descriptor >> 16 & 0x3FFF == example.lbo_encoding
+
+
+# --- the layout as digits ---------------------------------------------------------------------------------------------------
+
+
+def _of_tcgen05() -> list[SharedLayout]:
+    """Images that the formulas of wgmma do not reach: atoms of 32 bytes, padding, two elements in a byte."""
+    return [
+        SharedLayout("tf32", "MN", "128B_ATOM_32B", 64, 16, start=2048, family="tcgen05"),
+        SharedLayout("e2m3", "K", "128B", 16, 256, padded=True, family="tcgen05"),
+        SharedLayout("e2m1", "MN", "64B", 128, 16, padded=True, family="tcgen05"),
+        SharedLayout("e2m1", "K", "32B", 8, 192, start=64, family="tcgen05"),
+    ]
+
+
+@given(st.one_of(_layouts(), st.sampled_from(_of_tcgen05())))
+@settings(max_examples=60)
+def test_every_bit_of_an_image_leads_back_to_its_element(layout: SharedLayout) -> None:
+    """Each bit belongs to the element that address() and bit() place there, and to no other; the rest is padding."""
+    x, k = np.meshgrid(np.arange(layout.x), np.arange(layout.k), indexing="ij")
+    first = (layout.address(x, k) - layout.start) * 8 + layout.bit(x, k)
+    owner = np.full(layout.size * 8, -1)
+    for bit in range(layout.element.bits):
+        owner[first + bit] = np.arange(layout.x * layout.k).reshape(first.shape)
+    drawn = np.random.default_rng(layout.size).integers(0, layout.size * 8, 200)
+    for place in map(int, drawn):
+        found = layout.coords(layout.start + place // 8, place % 8)
+        assert (-1 if found is None else found[0] * layout.k + found[1]) == owner[place], place
+    assert layout.coords(layout.start - 1) is layout.coords(layout.start + layout.size) is None
+
+
+@given(st.one_of(_layouts(), st.sampled_from(_of_tcgen05())))
+@settings(max_examples=60)
+def test_cute_places_every_element_alike(layout: SharedLayout) -> None:
+    """An image that follows absolute addresses is a swizzled layout of CuTe, in elements, of padded ones in bytes."""
+    if layout.base_offset:
+        with pytest.raises(ValueError, match="subtracts base_offset"):
+            layout.to_cute()
+        return
+    x, k = np.arange(layout.x)[:, np.newaxis], np.arange(layout.k)
+    index, unit = layout.to_cute()(x, k), _MEMORY.alignment if layout.padded else 1  # padded elements are narrower than bytes
+    np.testing.assert_array_equal(index * layout.width // 8 // unit, layout.address(x, k) // unit)
+
+
+def test_layouts_are_printed_as_cute_prints_them() -> None:
+    layout = SharedLayout("f16", "K", "128B", 64, 128)
+    assert str(layout.digits) == "x:(8,8):(128,1024) k:(128,2):(1,8192)"
+    assert str(layout.to_cute()) == "Sw<3,3,3> o 0 o ((8,8),(64,2)):((64,512),(1,4096))"
+    assert str(SharedLayout("tf32", "K", "none", 8, 8).to_cute()) == "(8,(4,2)):(4,(1,32))"
+
+
+def test_panels_between_groups_are_an_image_without_digits() -> None:
+    layout = SharedLayout("bf16", "K", "64B", 16, 96, lbo=1024, sbo=1536)
+    layout.store_xk(np.zeros((16, 96), np.uint16))
+    for question in (lambda: layout.coords(0), layout.to_cute):
+        with pytest.raises(ValueError, match="lbo = 1024, sbo = 1536: panels lie between groups"):
+            question()
+
+
+class _Nowhere:
+    """Positions that name their parts."""
+
+    def at(self, *parts: object) -> tuple[object, ...]:
+        return parts
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"),
+    [
+        ("(x // 8) * sbo + (x % 8) * span + k % span + (k // span) * sbo", "of which lbo moves one and sbo another"),
+        ("(x // 8) * sbo + (x % 8) * 16 + k % span + (k // span) * lbo", "share one: x moves byte by 16, and the digits below it fill 32"),
+        ("(x // 8) * sbo + (x % 8) * span + k % span // 2 + (k // span) * lbo", "a digit of k begins at 2"),
+        ("(x // 4) * sbo + (x % 4) * span + k % span + (k // span) * lbo", "a group has 4 lines, and an atom of swizzle 32B 8"),
+        ("x ^ k", "'x ^ k' is not a digit of one axis"),
+    ],
+)
+def test_the_proof_refuses_a_canonical_layout_that_is_none(offset: str, message: str) -> None:
+    assert _SPEC.shared_memory is not None
+    first, second, *others = _SPEC.shared_memory.layouts
+    memory = msgspec.structs.replace(_SPEC.shared_memory, layouts=(first, msgspec.structs.replace(second, offset=offset), *others))
+    (problem,) = shared_proof.problems(msgspec.structs.replace(_SPEC, shared_memory=memory), _Nowhere())  # type: ignore[arg-type]
+    assert tuple(problem.position) == ("shared_memory", "layouts", 1, "offset")
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("swizzle", "message"),
+    [
+        ("address ^ (address % 32 // 8 << 4)", "does not lead back when it is applied twice"),
+        ("address ^ (((address >> 7) % (span // 16)) << 3)", "or splits 16 that lie together"),
+        ("address ^ (((address >> 8) % (span // 16)) << 4)", "does not repeat after 256 bytes"),
+        ("address ^ row", "unknown name 'row'"),
+    ],
+)
+def test_the_proof_refuses_a_swizzle_that_is_none(swizzle: str, message: str) -> None:
+    assert _SPEC.shared_memory is not None
+    memory = msgspec.structs.replace(_SPEC.shared_memory, swizzle_formula=swizzle)
+    messages = [each.message for each in shared_proof.problems(msgspec.structs.replace(_SPEC, shared_memory=memory), _Nowhere())]  # type: ignore[arg-type]
+    assert any(message in each for each in messages), messages
 
 
 # --- descriptors ------------------------------------------------------------------------------------------------------------

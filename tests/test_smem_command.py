@@ -221,6 +221,13 @@ def test_a_swizzle_pays() -> None:
     assert [(one["wavefronts"], one["least"]) for one in (plain[2], swizzled[2])] == [(32, 4), (4, 4)]
 
 
+def test_the_element_at_an_address() -> None:
+    assert table(*_K128, "--at", "0x1234") == [["row", "col", "address", "offset", "bank"], ["36", "58", "4660", "4660", "13"]]
+    assert table(*_K128, "--row", "36", "--col", "58") == table(*_K128, "--at", "4661")  # its second byte
+    bits = json.loads(ask(*_k128(type="b1", cols="1024"), "--at", "100", "--json"))
+    assert [(each["row"], each["col"], each["bit"]) for each in bits] == [(0, 800 + bit, bit) for bit in range(8)]
+
+
 def test_only_the_conflicts() -> None:
     head, *rows = table(*_K128, "--conflicts")
     assert head == ["access", "lanes", "bytes each", "accesses", "wavefronts", "least"]
@@ -250,6 +257,9 @@ def _k128(**other: str) -> tuple[str, ...]:
         ((*_K128[:-3], "60", "--cols", "64"), "--rows 60 must be a multiple of 8, the lines of an atom"),
         ((*_K128, "--address", "100"), "--address 100 must be a multiple of 128 bytes, 0 or more"),
         ((*_K128, "--sbo", "512"), "--lbo 4096, --sbo 512: elements (4, 0) and (8, 0) would lie at one address"),
+        ((*_K128, "--at", "8192"), "nothing lies at --at 8192; the matrix lies from 0 to 8191"),
+        ((*_K128, "--at", "0", "--row", "0", "--col", "0"), "--at is without --row"),
+        ((*_k128(swizzle="64"), "--lbo", "1536", "--sbo", "1024", "--at", "0"), "--lbo 1536, --sbo 1024: panels lie between groups"),
         (_k128(swizzle="256"), "unknown swizzle '256B'; known: none, 32B, 64B, 128B"),
         (_k128(type="f64"), "they read K-major: f16, bf16, tf32"),
         (("--family", "tcgen05", *_k128(type="e2m3")), "tcgen05 reads e2m3 with padding; say so, with --padded, or take one of f16"),

@@ -663,7 +663,6 @@ CREATE TABLE canonical_layouts (
   "offset" TEXT NOT NULL,
   "lbo" TEXT NOT NULL,
   "sbo" TEXT NOT NULL,
-  "uses_lbo" INTEGER NOT NULL,
   "source" TEXT NOT NULL
 );
 
@@ -6458,11 +6457,11 @@ INSERT INTO swizzle_atom_k VALUES
 ('128B_ATOM_32B',1,0);
 
 INSERT INTO canonical_layouts VALUES
-(1,0,'K','((8,m),(T,2k)):((1T,SBO),(1,LBO))','(x // 8) * sbo + (x % 8) * 16 + (k * bits // 8 // 16) * lbo + k * bits // 8 % 16','from the first to the second 16 bytes along k','from the first 8 rows to the next 8 along x',1,'9.7.15.5.1.2.1.3'),
-(2,1,'K','((8,m),(T,2k)):((span/16 T,SBO),(1,T))','(x // 8) * sbo + (x % 8) * span + k * bits // 8 % span + (k * bits // 8 // span) * lbo','from the first span bytes to the next along k: only an operand wider than the span uses it, which is a sparse B with 32B','from the first 8 rows to the next 8 along x',1,'H200'),
-(3,2,'MN','((T,1,m),(8,k)):((1,T,SBO),(1T,LBO))','(x * bits // 8 // 16) * sbo + x * bits // 8 % 16 + (k % 8) * 16 + (k // 8) * lbo','from the first 8 columns to the next 8 along k','from the first to the second 16 bytes along x',1,'9.7.15.5.1.2.1.3'),
-(4,3,'MN','((T,span/16,m),(8,k)):((1,T,LBO),(span/16 T,SBO))','(x * bits // 8 // span) * lbo + x * bits // 8 % span + (k % 8) * span + (k // 8) * sbo','from the first span bytes to the next along x','from the first 8 columns to the next 8 along k',1,'9.7.15.5.1.2.1.3'),
-(5,4,'MN','((T,8,m),(4,k)):((1,T,LBO),(8T,SBO))','(x * bits // 8 // span) * lbo + x * bits // 8 % span + (k % 4) * span + (k // 4) * sbo','from the first span bytes to the next along x','from the first 4 columns to the next 4 along k',1,'CuTe 4.2.0');
+(1,0,'K','((8,m),(T,2k)):((1T,SBO),(1,LBO))','(x // 8) * sbo + (x % 8) * 16 + (k // 16) * lbo + k % 16','from the first to the second 16 bytes along k','from the first 8 rows to the next 8 along x','9.7.15.5.1.2.1.3'),
+(2,1,'K','((8,m),(T,2k)):((span/16 T,SBO),(1,T))','(x // 8) * sbo + (x % 8) * span + k % span + (k // span) * lbo','from the first span bytes to the next along k: only an operand wider than the span uses it, which is a sparse B with 32B','from the first 8 rows to the next 8 along x','H200'),
+(3,2,'MN','((T,1,m),(8,k)):((1,T,SBO),(1T,LBO))','(x // 16) * sbo + x % 16 + (k % 8) * 16 + (k // 8) * lbo','from the first 8 columns to the next 8 along k','from the first to the second 16 bytes along x','9.7.15.5.1.2.1.3'),
+(4,3,'MN','((T,span/16,m),(8,k)):((1,T,LBO),(span/16 T,SBO))','(x // span) * lbo + x % span + (k % 8) * span + (k // 8) * sbo','from the first span bytes to the next along x','from the first 8 columns to the next 8 along k','9.7.15.5.1.2.1.3'),
+(5,4,'MN','((T,8,m),(4,k)):((1,T,LBO),(8T,SBO))','(x // span) * lbo + x % span + (k % 4) * span + (k // 4) * sbo','from the first span bytes to the next along x','from the first 4 columns to the next 4 along k','CuTe 4.2.0');
 
 INSERT INTO canonical_layout_swizzles VALUES
 (1,0,'none'),

@@ -3369,40 +3369,36 @@ export const database = {
     "majorness": "K",
     "swizzles": ["none"],
     "cute": "((8,m),(T,2k)):((1T,SBO),(1,LBO))",
-    "offset": "(x // 8) * sbo + (x % 8) * 16 + (k * bits // 8 // 16) * lbo + k * bits // 8 % 16",
+    "offset": "(x // 8) * sbo + (x % 8) * 16 + (k // 16) * lbo + k % 16",
     "lbo": "from the first to the second 16 bytes along k",
     "sbo": "from the first 8 rows to the next 8 along x",
-    "uses_lbo": true,
     "source": "9.7.15.5.1.2.1.3"
    },
    {
     "majorness": "K",
     "swizzles": ["32B","64B","128B"],
     "cute": "((8,m),(T,2k)):((span/16 T,SBO),(1,T))",
-    "offset": "(x // 8) * sbo + (x % 8) * span + k * bits // 8 % span + (k * bits // 8 // span) * lbo",
+    "offset": "(x // 8) * sbo + (x % 8) * span + k % span + (k // span) * lbo",
     "lbo": "from the first span bytes to the next along k: only an operand wider than the span uses it, which is a sparse B with 32B",
     "sbo": "from the first 8 rows to the next 8 along x",
-    "uses_lbo": true,
     "source": "H200"
    },
    {
     "majorness": "MN",
     "swizzles": ["none"],
     "cute": "((T,1,m),(8,k)):((1,T,SBO),(1T,LBO))",
-    "offset": "(x * bits // 8 // 16) * sbo + x * bits // 8 % 16 + (k % 8) * 16 + (k // 8) * lbo",
+    "offset": "(x // 16) * sbo + x % 16 + (k % 8) * 16 + (k // 8) * lbo",
     "lbo": "from the first 8 columns to the next 8 along k",
     "sbo": "from the first to the second 16 bytes along x",
-    "uses_lbo": true,
     "source": "9.7.15.5.1.2.1.3"
    },
    {
     "majorness": "MN",
     "swizzles": ["32B","64B","128B"],
     "cute": "((T,span/16,m),(8,k)):((1,T,LBO),(span/16 T,SBO))",
-    "offset": "(x * bits // 8 // span) * lbo + x * bits // 8 % span + (k % 8) * span + (k // 8) * sbo",
+    "offset": "(x // span) * lbo + x % span + (k % 8) * span + (k // 8) * sbo",
     "lbo": "from the first span bytes to the next along x",
     "sbo": "from the first 8 columns to the next 8 along k",
-    "uses_lbo": true,
     "source": "9.7.15.5.1.2.1.3"
    }
   ],

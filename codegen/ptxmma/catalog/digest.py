@@ -137,7 +137,7 @@ def _shared_memory(database: Database, family: str) -> str:
         memory, encoded = read_by(spec, spec.shared_memory, family), swizzle_encoding(spec, family)
         fields = [f"{field.name} {field.low} {field.width} {field.shift}" for field in matrix_format(spec, family).fields]
         modes = [f"{mode.name} {encoded[mode.name]} {mode.bytes} {mode.pattern}" for mode in memory.swizzles]
-        offsets = [f"{entry.majorness} {'/'.join(entry.swizzles)} {entry.offset}" for entry in memory.layouts]
+        offsets = [f"{entry.majorness} {'/'.join(entry.swizzles)} {entry.element_offset}" for entry in memory.layouts]
         database.memo[key] = _digest([*fields, *modes, *offsets, memory.swizzle_formula, memory.base_offset])
     return cast(str, database.memo[key])
 

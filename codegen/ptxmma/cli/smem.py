@@ -9,7 +9,7 @@ import click
 from ptxmma.cli.command import Command
 from ptxmma.cli.matrices import coloured, draw_matrix, within
 from ptxmma.cli.options import database_option, table_options
-from ptxmma.cli.tiles import family_of, family_option, in_options, padded_option, swizzle_name, tile_option
+from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, swizzle_name, tile_option
 
 if TYPE_CHECKING:
     from ptxmma.cli.render import Table
@@ -35,6 +35,7 @@ _STRONG = 2
 @padded_option
 @click.option("--row", type=int, help="One element: its row (of B its column), with --col.")
 @click.option("--col", type=int, help="Its place along k.")
+@click.option("--at", type=integer, metavar="ADDRESS", help="What lies at this address: the inverse of --row and --col.")
 @click.option("--transpose", is_flag=True, help="Lines as columns.")
 @click.option("--conflicts", is_flag=True, help="Only the bank conflicts.")
 @table_options("svg")
@@ -51,6 +52,7 @@ def command(
     \b
     Example:
       ptxmma smem --type bf16 --major k --swizzle 128 --rows 64 --cols 64
+      ptxmma smem --type bf16 --major k --swizzle 128 --rows 64 --cols 64 --at 0x1234
       ptxmma smem --family tcgen05 --type tf32 --major mn --swizzle 128B_ATOM_32B --rows 64 --cols 32
       ptxmma smem --family tcgen05 --type e2m3 --padded --major k --swizzle 128 --rows 8 --cols 128
     """  # noqa: D301  # click's mark for lines that stay as they are
@@ -76,10 +78,14 @@ def command(
     row, col = given["row"], given["col"]
     if (row is None) != (col is None) or (row is not None and (form == "svg" or given["conflicts"] or given["transpose"])):
         raise click.UsageError("one element is --row and --col, without --transpose, --conflicts and --format svg")
+    if given["at"] is not None and (row is not None or form == "svg" or given["conflicts"] or given["transpose"]):
+        raise click.UsageError("--at is without --row, --col, --transpose, --conflicts and --format svg")
     if row is not None:
         within("row", row, layout.x)
         within("col", col, layout.k)
-        _element(layout, row, col, form, database)
+        _elements(layout, [(row, col)], form, database, one=True)
+    elif given["at"] is not None:
+        _elements(layout, _lying(layout, given["at"]), form, database)
     elif form == "svg":
         click.echo(_picture(layout, units), nl=False)
     elif form == "json":
@@ -91,18 +97,34 @@ def command(
             _costs(layout, form, database, apart=not given["conflicts"])
 
 
-def _element(layout: Geometry, row: int, col: int, form: str, database: str | None) -> None:
+def _lying(layout: Geometry, address: int) -> list[tuple[int, int]]:
+    """The elements that have bits of the byte at an address: several of those narrower than it."""
+    try:
+        found = dict.fromkeys(layout.coords(address, bit) for bit in range(8))
+    except ValueError as error:
+        raise click.UsageError(in_options(str(error))) from None
+    if elements := [each for each in found if each is not None]:
+        return elements
+    reach = f"the matrix lies from {layout.start} to {layout.start + layout.size - 1}"
+    raise click.UsageError(f"nothing lies at --at {address}; {reach}")
+
+
+def _elements(layout: Geometry, places: list[tuple[int, int]], form: str, database: str | None, *, one: bool = False) -> None:
+    """Show where elements lie, given by their rows and columns; in JSON a list, or ``one`` of them."""
     from ptxmma.cli.render import Table, draw, emit
     from ptxmma.matrices.shared.readable_types import memory_of
 
-    address, banks = layout.address(row, col), memory_of(database).banks
-    answer = {"row": row, "col": col, "address": address, "offset": address - layout.start, "bank": address // banks.bytes % banks.count}
-    if layout.element.bits < 8:
-        answer["bit"] = layout.bit(row, col)
+    banks, answers = memory_of(database).banks, []
+    for row, col in places:
+        address = layout.address(row, col)
+        bank = address // banks.bytes % banks.count
+        answers.append({"row": row, "col": col, "address": address, "offset": address - layout.start, "bank": bank})
+        if layout.element.bits < 8:
+            answers[-1]["bit"] = layout.bit(row, col)
     if form == "json":
-        emit(answer)
+        emit(answers[0] if one else answers)
     else:
-        draw(Table(list(answer), [list(answer.values())]), form)
+        draw(Table(list(answers[0]), [list(answer.values()) for answer in answers]), form)
 
 
 def _corner(layout: Geometry) -> str:

@@ -129,7 +129,7 @@ def _images(
 ) -> dict[str, Geometry]:
     """The smallest images that hold the matrices in shared memory, whole panels of the swizzle, by the names of the matrices."""
     from ptxmma.matrices.operations import operation
-    from ptxmma.matrices.shared.canonical import Geometry, canonical, stored_width
+    from ptxmma.matrices.shared.canonical import Geometry, canonical, packing
     from ptxmma.matrices.shared.readable_types import memory_of
 
     if swizzle is None and not majors:
@@ -147,7 +147,7 @@ def _images(
         major = majors.get(letter, "k").upper()
         try:
             span = canonical(memory_of(database), major, name).mode.bytes
-            panel = span * 8 // stored_width(each.element, family, database, padded=each.padded)
+            panel = packing(each.element, family, database, padded=each.padded).fitting(span)
             depth = -(-each.depth // panel) * panel if major == "K" else each.depth
             images[each.name] = Geometry(each.element, major, name, each.lines, depth, padded=each.padded, family=family, database=database)
         except ValueError as error:

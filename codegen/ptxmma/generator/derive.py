@@ -10,7 +10,7 @@ from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.operand_keys import OperandKeys
 from ptxmma.catalog.operands import ROLES
 from ptxmma.catalog.variants import Variant, representatives
-from ptxmma.generator import stated, tensor_proof
+from ptxmma.generator import shared_proof, stated, tensor_proof
 from ptxmma.generator.build import Positions
 from ptxmma.generator.evaluation import EntryError, evaluate_entry, thread, variables_of
 from ptxmma.generator.problems import Problem, SpecError, clash, of_use
@@ -61,7 +61,7 @@ def derive(spec: Spec, positions: Positions) -> Database:
     problems += _one_function(positions, [layout for layout, _ in derived.values()])
     if not problems:
         problems = list(stated.check(spec, positions, [(plan, layout) for layout, plan in derived.values()]))
-        problems += tensor_proof.problems(spec, positions)
+        problems += [*tensor_proof.problems(spec, positions), *shared_proof.problems(spec, positions)]
     if problems:
         raise SpecError({problem.position: problem for problem in reversed(problems)}.values())  # a slip meets many plans: the first
     digits = tuple(LayoutDigits(layout=layout.name, terms=layout.terms, back=layout.back) for layout in spec.tensor_layouts)

@@ -6,18 +6,15 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from ptxmma.catalog import layouts, product_rules, resolution
 from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.build import Positions
+from ptxmma.generator.digit_proof import difference
 from ptxmma.generator.problems import Problem
 from ptxmma.model import COORDINATES, Condition, Facts, Spec, TensorLayout, TensorProducts, formula
 from ptxmma.model.digits import NotDigitsError
 
-_Values = npt.NDArray[np.int64]
 _Test = tuple[str, tuple[str | int, ...]]
 
 
@@ -125,22 +122,12 @@ def _fault(placed: TensorPlaces, chosen: dict[str, int]) -> tuple[tuple[str, ...
         last = digits.reach(name) + (placed.unit - 1 if name == "bit" else 0)
         if last >= limits[name]:
             return ("at", name), f"{name} reaches {last}{_with(placed, chosen)}; allowed: 0..{limits[name] - 1}"
-    grid = np.meshgrid(*(np.arange(size, dtype=np.int64) for size in placed.sizes.values()), indexing="ij")
-    axes: dict[str, _Values] = {axis: values.reshape(-1) for axis, values in zip(placed.sizes, grid, strict=True)}
-    there = {name: np.broadcast_to(values, grid[0].size) for name, values in digits.apply(axes).items()}
-    # What people read, the formulas there and back, says the same as the digits.
-    for where, text, values in (
-        *((("at", name), layout.at.get(name, "0"), there[name]) for name in COORDINATES),
-        *((("at",), text, axes[axis]) for axis, text in layout.back.items()),
-    ):
-        if (_values(text, placed.numbers | chosen | (axes if len(where) > 1 else there), grid[0].size) != values).any():
-            order = "the smallest weight first and each weight a multiple of the one before"
-            return where, f"{text!r} is no sum of digits, {order}{_with(placed, chosen)}"
+    different = difference(digits, layout.at, layout.back, placed.numbers | chosen)
+    if different:
+        coordinate, text = different
+        order = "the smallest weight first and each weight a multiple of the one before"
+        return ("at", coordinate) if coordinate else ("at",), f"{text!r} is no sum of digits, {order}{_with(placed, chosen)}"
     return None
-
-
-def _values(text: str, known: dict[str, int | _Values], count: int) -> _Values:
-    return np.broadcast_to(np.asarray(formula.evaluate(formula.parse(text), known), dtype=np.int64), count)
 
 
 def _with(placed: TensorPlaces, chosen: dict[str, int]) -> str:

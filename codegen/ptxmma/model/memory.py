@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from typing import Annotated, Literal
 
 from ptxmma.model.conditions import Entry
+from ptxmma.model.digits import Term, terms
 from ptxmma.model.fields import SOME, Formula, Name, Natural, Positive, Source, Text, like
 from ptxmma.model.instruction import Statement
 
@@ -43,17 +46,55 @@ class TensorMap(Entry, frozen=True, kw_only=True):
     source: Source
 
 
-class CanonicalLayout(Entry, frozen=True, kw_only=True):
-    """The layout of a matrix operand in shared memory for one majorness and one group of swizzle modes."""
+class CanonicalLayout(Entry, frozen=True, kw_only=True, dict=True):
+    """The layout of a matrix operand in shared memory for one majorness and one group of swizzle modes.
+
+    ``offset`` gives the byte of a place, before the swizzle, as a sum of digits of x and k: ``weight * (axis // step % size)``.  The
+    contiguous dimension, which the majorness names, counts bytes, the other one elements.  It is cut into *panels*, and the lines of
+    the other one into *groups*: LBO leads from one of either to the next, SBO from one of the other.
+    """
 
     majorness: Literal["K", "MN"]
     swizzles: Annotated[tuple[SwizzleName, ...], SOME]
     cute: Text  # the manual's shape:stride text
-    offset: Formula  # bytes from the start, before the swizzle: formula over x, k, size, span, lbo, sbo
+    offset: Formula  # bytes from the start, before the swizzle: a sum of digits over x, k, span, lbo, sbo
     lbo: Text  # the meaning of the leading-dimension byte offset
     sbo: Text
-    uses_lbo: bool
     source: Source
+
+    @property
+    def contiguous(self) -> str:
+        """The dimension that counts bytes in the formula: ``"k"`` or ``"x"``."""
+        return "k" if self.majorness == "K" else "x"
+
+    @functools.cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """The digits of the formula.
+
+        Raises:
+            NotDigitsError: the formula is not a sum of digits.
+        """
+        return tuple(terms({"byte": self.offset}, {"x": "", "k": ""}))
+
+    @property
+    def lines(self) -> int:
+        """The lines of a group."""
+        return next(int(term.size) for term in self.terms if term.axis != self.contiguous and term.size)
+
+    @property
+    def panel_stride(self) -> str:
+        """The stride that leads from panel to panel: ``"lbo"`` or ``"sbo"``."""
+        return next(term.weight for term in self.terms if term.axis == self.contiguous and not term.size)
+
+    @property
+    def group_stride(self) -> str:
+        """The stride that leads from group to group."""
+        return next(term.weight for term in self.terms if term.axis != self.contiguous and not term.size)
+
+    @functools.cached_property
+    def element_offset(self) -> str:
+        """The formula over elements: the byte in which element (x, k) begins, where ``bits`` is the width of an element."""
+        return re.sub(rf"\b{self.contiguous}\b", f"{self.contiguous} * bits // 8", self.offset)
 
 
 class Majorness(Entry, frozen=True, kw_only=True):

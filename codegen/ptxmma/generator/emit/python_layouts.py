@@ -132,7 +132,7 @@ def _shared_memory(spec: Spec, memory: SharedMemory) -> Iterator[Function]:
                 f"``lbo``: {_plain(layout.lbo)}.",
                 f"``sbo``: {_plain(layout.sbo)}.",
             ]
-            body = [f"return {to_python(layout.offset, {'span': str(span)})}"]
+            body = [f"return {to_python(layout.element_offset, {'span': str(span)})}"]
             yield Function(f"offset_{stem}", "x, k, bits, lbo, sbo", _doc(title, lines, layout.source), body)
             title = f"Absolute address of the first byte of element (``x``, ``k``): {layout.majorness}-major, swizzle {_plain(mode)}."
             lines = [f"``start`` is the absolute address of the matrix; the rest as for ``offset_{stem}`` and ``swizzle``."]

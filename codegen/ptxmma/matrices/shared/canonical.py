@@ -6,15 +6,20 @@ x and its depth along k.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
-from ptxmma.arguments import integer
+from ptxmma.arguments import in_range, integer
+from ptxmma.catalog import cute_layout
+from ptxmma.catalog.cute_layout import CuteLayout, Modes
 from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.shared_formats import matrix_format
 from ptxmma.matrices.shared.readable_types import element_of, memory_of, paddings
 from ptxmma.model import CanonicalLayout, ElementType, SharedMemory, Swizzle, formula
+from ptxmma.model.digit_map import DigitMap
+from ptxmma.model.digits import NotDigitsError
 
 #: The strides of a canonical layout, and the fields of a descriptor that hold them.
 STRIDES = {"lbo": "leading_byte_offset", "sbo": "stride_byte_offset"}
@@ -27,26 +32,63 @@ class Canonical(NamedTuple):
     mode: Swizzle
     layout: CanonicalLayout
 
-    def offset(self, x: Any, k: Any, bits: int, lbo: int, sbo: int) -> Any:
-        """Bytes from the start to element (x, k), before the swizzle."""
-        known = {"x": x, "k": k, "bits": bits, "lbo": lbo, "sbo": sbo, "span": self.mode.bytes}
-        return formula.evaluate(formula.parse(self.layout.offset), known)
+    def offset(self, x: Any, k: Any, lbo: int, sbo: int) -> Any:
+        """Bytes from the start to a place, before the swizzle; the contiguous dimension counts bytes.
+
+        Strides with which groups overlap are allowed, as instructions allow them.
+        """
+        return formula.evaluate(formula.parse(self.layout.offset), {"x": x, "k": k, "lbo": lbo, "sbo": sbo, "span": self.mode.bytes})
+
+    def digits(self, x: int, k: int, lbo: int, sbo: int) -> DigitMap:
+        """The same as a map: x and k are sizes, of which the contiguous one counts bytes.
+
+        Raises:
+            NotDigitsError: strides with which places overlap, or panels lie between groups without dividing them.
+        """
+        return DigitMap.of(self.layout.terms, {"x": x, "k": k}, ("byte",), {"lbo": lbo, "sbo": sbo, "span": self.mode.bytes})
 
     def swizzled(self, address: Any, base_offset: int) -> Any:
-        """The address where the byte at an address lies after the swizzle."""
+        """The address where the byte at an address lies after the swizzle; applied twice, it leads back."""
         known = {"address": address, "base_offset": base_offset, "span": self.mode.bytes}
         return formula.evaluate(formula.parse(self.mode.formula or self.memory.swizzle_formula), known)
 
-    @property
-    def lines(self) -> int:
-        """Lines of ``span`` bytes in an atom: rows for K-major, columns of depth for MN-major."""
-        return self.mode.atom_k[0] if self.layout.majorness == "K" else self.mode.atom_mn[1]
-
     def used(self, x: int, k: int, bits: int) -> set[str]:
-        """Which of ``"lbo"`` and ``"sbo"`` the address of any element of an operand of these extents depends on."""
-        last = (x - 1, k - 1, bits)
-        without = self.offset(*last, lbo=0, sbo=0)
-        return {stride for stride in STRIDES if self.offset(*last, **{"lbo": 0, "sbo": 0, stride: 1}) != without}
+        """The strides, ``"lbo"`` and ``"sbo"``, on which the address of some element of an operand of these extents depends."""
+        inner, outer = (k, x) if self.layout.contiguous == "k" else (x, k)
+        several = {
+            self.layout.panel_stride: inner * bits > self.mode.bytes * 8,
+            self.layout.group_stride: outer > self.layout.lines,
+        }
+        return {stride for stride, used in several.items() if used}
+
+
+class Packing(NamedTuple):
+    """The elements of a line: so many in each ``unit`` bytes, one after the other from the low bits up."""
+
+    bits: int  # of an element
+    per_unit: int  # elements of a unit: as many as fill it, or fewer where they are padded
+    unit: int  # bytes: the alignment
+
+    def byte(self, element: Any) -> Any:
+        """The byte of the line in which an element begins."""
+        return element // self.per_unit * self.unit + element % self.per_unit * self.bits // 8
+
+    def bit(self, element: Any) -> Any:
+        """The lowest bit of an element in that byte."""
+        return element % self.per_unit * self.bits % 8
+
+    def element(self, byte: int, bit: int) -> int | None:
+        """The element that has a bit of a byte of the line; None for padding."""
+        inside = (byte % self.unit * 8 + bit) // self.bits
+        return byte // self.unit * self.per_unit + inside if inside < self.per_unit else None
+
+    def size(self, elements: int) -> int:
+        """The bytes of so many elements, which fill whole units."""
+        return elements // self.per_unit * self.unit
+
+    def fitting(self, size: int) -> int:
+        """The elements in so many bytes, which are whole units."""
+        return size // self.unit * self.per_unit
 
 
 def mode_of(memory: SharedMemory, name: str) -> Swizzle:
@@ -92,10 +134,11 @@ def extent(name: str, value: Any) -> int:
     return size
 
 
-def stored_width(element: ElementType, family: str, database: DatabaseLike, *, padded: bool) -> int:
-    """Bits between neighbouring elements, on the average of those that lie in one alignment."""
+def packing(element: ElementType, family: str, database: DatabaseLike, *, padded: bool) -> Packing:
+    """The way in which elements follow each other in a line that the instructions of a family read."""
+    unit = memory_of(database).alignment
     group = next((entry.group for entry in paddings(family, database) if element.name in entry.elements), 0) if padded else 0
-    return memory_of(database).alignment * 8 // group if group else element.bits
+    return Packing(element.bits, group or unit * 8 // element.bits, unit)
 
 
 class Geometry:
@@ -140,9 +183,8 @@ class Geometry:
         self.majorness, self.swizzle = majorness, swizzle
         self.x, self.k = extent("x", x), extent("k", k)
         span = self._canonical.mode.bytes
-        #: Bits between neighbouring elements, on the average of those that lie in one alignment.
-        self.width = stored_width(self.element, self.family, database, padded=padded)
-        self.panel = span * 8 // self.width
+        self._packing = packing(self.element, self.family, database, padded=padded)
+        self.panel = self._packing.fitting(span)
         self.start = aligned("start", start, span)
         self._check_extents()
         self.lbo, self.sbo = self._strides(lbo, sbo)
@@ -155,18 +197,66 @@ class Geometry:
     @property
     def per_unit(self) -> int:
         """Elements in the 16 bytes that a swizzle moves together."""
-        return self._canonical.memory.alignment * 8 // self.width
+        return self._packing.per_unit
+
+    @property
+    def width(self) -> int:
+        """Bits between neighbouring elements, on the average of those in one alignment."""
+        return self._packing.unit * 8 // self._packing.per_unit
+
+    @property
+    def digits(self) -> DigitMap:
+        """The image before the swizzle, from its start on, as digits of x and k; the contiguous dimension counts bytes.
+
+        Raises:
+            ValueError: strides with which panels lie between groups.
+        """
+        inner, outer = self._ordered
+        try:
+            return self._canonical.digits(*self._place(self._packing.size(inner), outer), self.lbo, self.sbo)
+        except NotDigitsError:
+            raise ValueError(f"lbo = {self.lbo}, sbo = {self.sbo}: panels lie between groups, so it has no digits") from None
+
+    def to_cute(self) -> CuteLayout:
+        """The layout in CuTe's sense: the address of element (x, k), counted in elements; of padded ones, in bytes.
+
+        Raises:
+            ValueError: strides with which panels lie between groups, or a base offset, which no swizzle of CuTe subtracts.
+        """
+        if self.base_offset:
+            raise ValueError(f"a swizzle of CuTe follows absolute addresses; this one subtracts base_offset = {self.base_offset}")
+        inner, fitting = self._canonical.layout.contiguous, self._packing.fitting
+        modes: dict[str, list[tuple[int, int]]] = {"x": [], "k": []}
+        for digit in self.digits.digits:
+            first = digit.axis == inner and digit.step == 1  # the bytes of a line in a panel
+            modes[digit.axis].append((fitting(digit.size), 1) if first else (digit.size, fitting(digit.weight)))
+        shape, stride = (tuple(_mode([digit[part] for digit in each]) for each in modes.values()) for part in (0, 1))
+        return CuteLayout(shape, stride, _cute_swizzle(self._canonical.mode, self._packing), fitting(self.start))
 
     def address(self, x: Any, k: Any) -> Any:
         """Absolute address of the byte in which element (x, k) starts, swizzled; nothing is checked."""
-        contiguous, other = (k, x) if self.majorness == "K" else (x, k)
-        first, inside = contiguous - contiguous % self.per_unit, contiguous % self.per_unit
-        unit = self._canonical.swizzled(self.start + self._offset(*self._place(first, other)), self.base_offset)
-        return unit + inside * self.element.bits // 8
+        return self._canonical.swizzled(self.start + self._offset(x, k), self.base_offset)
 
     def bit(self, x: Any, k: Any) -> Any:
         """The lowest bit of element (x, k) in the byte in which it starts; nothing is checked."""
-        return (k if self.majorness == "K" else x) % self.per_unit * self.element.bits % 8
+        return self._packing.bit(k if self._canonical.layout.contiguous == "k" else x)
+
+    def coords(self, address: int, bit: int = 0) -> tuple[int, int] | None:
+        """The element (x, k) that has a bit of the byte at an absolute address: the inverse of :meth:`address` and :meth:`bit`.
+
+        None for a place outside of the image, and for padding.
+
+        Raises:
+            TypeError: something that is not an integer.
+            ValueError: another bit than 0 to 7, or strides with which panels lie between groups.
+        """
+        before = self._canonical.swizzled(integer("address", address), self.base_offset)
+        read = self.digits.read({"byte": before - self.start})
+        if not read.fits or read.rest["byte"]:
+            return None
+        byte, other = self._place(read.point["x"], read.point["k"])  # as an exchange it is its own inverse
+        along = self._packing.element(byte, in_range("bit", integer("bit", bit), 8))
+        return None if along is None else self._place(along, other)
 
     def units(self) -> list[list[int]]:
         """Addresses of each 16 bytes of each line, swizzled; a line is a row, of an MN-major matrix a column.
@@ -175,8 +265,9 @@ class Geometry:
             ValueError: strides with which elements overlap.
         """
         inner, outer = self._ordered
-        along = range(0, inner, self.per_unit)
-        offsets = self._offset(*self._place(list(along) * outer, [line for line in range(outer) for _ in along]))
+        along = range(0, self._packing.size(inner), self._packing.unit)
+        places = self._place(list(along) * outer, [line for line in range(outer) for _ in along])
+        offsets = self._canonical.offset(*places, self.lbo, self.sbo)
         addresses = self._canonical.swizzled([self.start + offset for offset in offsets], self.base_offset)
         first: dict[int, int] = {}
         for unit, address in enumerate(addresses):
@@ -208,10 +299,12 @@ class Geometry:
         return (other, contiguous) if self.majorness == "K" else (contiguous, other)
 
     def _offset(self, x: Any, k: Any) -> Any:
-        return self._canonical.offset(x, k, self.width, self.lbo, self.sbo)
+        """Bytes from the start to the byte in which element (x, k) starts, before the swizzle."""
+        contiguous, other = self._place(x, k)  # as an exchange it is its own inverse
+        return self._canonical.offset(*self._place(self._packing.byte(contiguous), other), self.lbo, self.sbo)
 
     def _check_extents(self) -> None:
-        span, lines = self._canonical.mode.bytes, self._canonical.lines
+        span, lines = self._canonical.mode.bytes, self._canonical.layout.lines
         (inner, outer), (inner_name, outer_name) = self._ordered, self._names
         if inner % self.panel:
             fitting = [mode.name for mode in self._canonical.memory.swizzles if inner * self.width % (mode.bytes * 8) == 0]
@@ -236,14 +329,21 @@ class Geometry:
 
     def _strides(self, lbo: int | None, sbo: int | None) -> tuple[int, int]:
         """LBO and SBO: as given, or those of a dense image."""
-        lines = self._canonical.lines
-        # The stride that counts at the first element of the second panel leads from panel to panel.
-        second = self._place(self.panel, 0)
-        leads = self._canonical.offset(*second, self.width, 1, 0) > self._canonical.offset(*second, self.width, 0, 0)
-        panels, groups = ("lbo", "sbo") if leads else ("sbo", "lbo")
+        layout = self._canonical.layout
         strides = {name: integer(name, value) for name, value in (("lbo", lbo), ("sbo", sbo)) if value is not None}
         for name, value in strides.items():
             self._codec.stored(STRIDES[name], value)
-        group = strides.setdefault(groups, lines * self._canonical.mode.bytes)
-        strides.setdefault(panels, self._ordered[1] // lines * group)
+        group = strides.setdefault(layout.group_stride, layout.lines * self._canonical.mode.bytes)
+        strides.setdefault(layout.panel_stride, self._ordered[1] // layout.lines * group)
         return strides["lbo"], strides["sbo"]
+
+
+def _cute_swizzle(mode: Swizzle, packing: Packing) -> cute_layout.Swizzle | None:
+    """The swizzle of a mode with elements in place of bytes; None where nothing is moved."""
+    bits, base, shift = map(int, re.findall(r"\d+", mode.cute))
+    return cute_layout.Swizzle(bits, base + packing.per_unit.bit_length() - packing.unit.bit_length(), shift) if bits else None
+
+
+def _mode(numbers: list[int]) -> Modes:
+    """Sizes or strides as CuTe nests them: one by itself."""
+    return numbers[0] if len(numbers) == 1 else tuple(numbers)

@@ -268,7 +268,7 @@ class SharedLayout(Geometry):
             raise ValueError(
                 f"the sub-tile of {rows} x {depth} at ({x}, {k}) has no descriptor: counted from its start, its element {at} does not lie "
                 f"where this layout has it; panels are {self.panel} elements wide along {self._names[0]}, "
-                f"groups {self._canonical.lines} lines: let the sub-tile start or end with them"
+                f"groups {self._canonical.layout.lines} lines: let the sub-tile start or end with them"
             )
         descriptor = msgspec.structs.replace(Descriptor.of(self), start_address=self.start + int(first))
         descriptor.encode(database=self._database)
@@ -292,13 +292,14 @@ class SharedLayout(Geometry):
         Raises:
             ValueError: the swizzle does not follow absolute addresses, or a box would start at an address that is not aligned.
         """
-        mode, lines, (inner, outer) = self._canonical.mode, self._canonical.lines, self._ordered
+        mode, layout, (inner, outer) = self._canonical.mode, self._canonical.layout, self._ordered
+        lines = layout.lines
         if self.padded and self.panel != _PADDED_BOX:
             raise ValueError(f"TMA writes padded elements in boxes of {_PADDED_BOX}; swizzle {self.swizzle} has panels of {self.panel}")
         if self._canonical.swizzled(0, self.base_offset):
             raise ValueError(f"TMA swizzles by absolute addresses: with base_offset = {self.base_offset} no mode of it writes this image")
         allowed = self._canonical.memory.tensor_map
-        dense = outer == lines or self._offset(*self._place(0, lines)) == lines * mode.bytes
+        dense = outer == lines or getattr(self, layout.group_stride) == lines * mode.bytes
         together = outer if dense else lines  # lines that follow each other without a gap
         box = max(size for size in range(lines, min(together, allowed.largest_box) + 1, lines) if together % size == 0)
         first = self._place(np.arange(0, inner, self.panel), np.arange(0, outer, box)[:, np.newaxis])

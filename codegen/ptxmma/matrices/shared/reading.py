@@ -11,7 +11,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import not_empty
 from ptxmma.catalog.instructions import DatabaseLike
-from ptxmma.matrices.shared.canonical import aligned, canonical, extent
+from ptxmma.matrices.shared.canonical import aligned, canonical, extent, packing
 from ptxmma.matrices.shared.descriptor import Descriptor
 from ptxmma.matrices.shared.readable_types import element_of, memory_of
 from ptxmma.model import ElementType
@@ -85,10 +85,12 @@ def operand_addresses(
     descriptor.encode(database=database)
     layout = canonical(memory_of(database), majorness, descriptor.swizzle)
     rows, depth = np.arange(extent("x", x))[:, np.newaxis], np.arange(extent("k", k))
+    packed = packing(element, descriptor.family, database, padded=False)
+    by_row = layout.layout.contiguous == "k"
 
     def places(start: int, along: Any, lbo: int) -> Any:
-        offsets = layout.offset(rows, along, element.bits, lbo, descriptor.stride_byte_offset)
-        return layout.swizzled(start + offsets, descriptor.base_offset)
+        x, k = (rows, packed.byte(along)) if by_row else (packed.byte(rows), along)
+        return layout.swizzled(start + layout.offset(x, k, lbo, descriptor.stride_byte_offset), descriptor.base_offset)
 
     if descriptor.leading_mode == "offset":
         addresses: Places = places(descriptor.start_address, depth, descriptor.leading_byte_offset)

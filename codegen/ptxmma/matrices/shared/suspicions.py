@@ -250,11 +250,11 @@ class _Strides:
     def __init__(self, codec: Codec, read: Descriptor, layout: Canonical) -> None:
         self._codec, self._read, self._layout = codec, read, layout
         #: The smallest stride without overlap: a dense image has it from group to group.
-        self._group = layout.lines * layout.mode.bytes
+        self._group = layout.layout.lines * layout.mode.bytes
 
     def alone(self, users: dict[str, list[str]], by_all: set[str]) -> Iterator[Suspicion]:
         """Each stride by itself, if an operand uses it."""
-        read, mode, lines, end = self._read, self._layout.mode, self._layout.lines, self._codec.reach("start_address")
+        read, mode, lines, end = self._read, self._layout.mode, self._layout.layout.lines, self._codec.reach("start_address")
         for stride in STRIDES:
             name, field, value = stride.upper(), self._codec.field(STRIDES[stride]), getattr(read, STRIDES[stride])
             if stride not in by_all and (stride not in users or value <= 1 << field.shift):

@@ -230,6 +230,6 @@ def _offsets(memory: SharedMemory, layout: CanonicalLayout) -> list[Function]:
     for mode in memory.swizzles:
         if mode.name in layout.swizzles:
             name = c_text.identifier(f"ptxmma_offset_{layout.majorness}_{mode.name}").lower()
-            expression = formula_text.to_c(layout.offset, {"span": str(mode.bytes)})
+            expression = formula_text.to_c(layout.element_offset, {"span": str(mode.bytes)})
             functions.append(Function(f"{layout.majorness}-major, {mode.title}.", name, ("x", "k", "bits", "lbo", "sbo"), expression))
     return functions

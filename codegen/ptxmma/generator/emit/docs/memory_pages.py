@@ -49,9 +49,8 @@ def _strides(memory: SharedMemory) -> str:
         titles={"swizzles": "Swizzle", "lbo": "Leading dimension byte offset", "sbo": "Stride dimension byte offset"},
         cells={
             "majorness": lambda layout: f"{layout.majorness}-major",
-            "lbo": lambda layout: rest.text(layout.lbo) + ("" if layout.uses_lbo else " (otherwise ignored)"),
         },
-        without=("cute", "offset", "uses_lbo"),
+        without=("cute", "offset"),
     )
 
 
@@ -92,7 +91,7 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
             {
                 "title": f"{layout.majorness}-major, {rest.codes(layout.swizzles)}",
                 "cute": rest.code(layout.cute),
-                "formula": to_latex(layout.offset),
+                "formula": to_latex(layout.element_offset),
                 "lbo": rest.text(layout.lbo),
                 "sbo": rest.text(layout.sbo),
                 "source": rest.source(layout.source),

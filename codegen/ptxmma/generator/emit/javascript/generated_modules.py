@@ -66,7 +66,7 @@ def _shared_memory(memory: SharedMemory) -> Iterable[IndexFunction]:
                 f"``lbo``: {layout.lbo}.",
                 f"``sbo``: {layout.sbo}.",
             )
-            text = to_javascript(layout.offset, {"span": str(spans[mode])})
+            text = to_javascript(layout.element_offset, {"span": str(spans[mode])})
             yield _formula(_offset(layout.majorness, mode), ("x", "k", "bits", "lbo", "sbo"), (), title, lines, layout.source, text)
 
 

@@ -1,0 +1,83 @@
+"""Proof of the canonical layouts of shared memory over whole images: each place alone, and back again, with and without the swizzle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ptxmma.generator.build import Positions
+from ptxmma.generator.digit_proof import Values, difference, evaluated
+from ptxmma.generator.problems import Problem
+from ptxmma.model import CanonicalLayout, SharedMemory, Spec, Swizzle
+from ptxmma.model.digit_map import DigitMap
+from ptxmma.model.digits import NotDigitsError
+from ptxmma.model.formula import FormulaError
+
+#: The panels and groups of an image: the digits that count them have no end, and a third one follows the second as that the first.
+_PANELS, _GROUPS = 3, 3
+
+
+def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
+    """The first fault of each canonical layout and of each swizzle."""
+    memory = spec.shared_memory
+    if memory is None:
+        return
+    for index, mode in enumerate(memory.swizzles):
+        if message := _fault_of_swizzle(memory, mode):
+            where = ("swizzles", index, "formula") if mode.formula else ("swizzle_formula",)
+            yield Problem(positions.at("shared_memory", *where), f"swizzle {mode.name}: {message}")
+    for index, layout in enumerate(memory.layouts):
+        modes = [mode for mode in memory.swizzles if mode.name in layout.swizzles]
+        if message := next(filter(None, (_fault(layout, mode) for mode in modes)), ""):
+            yield Problem(positions.at("shared_memory", "layouts", index, "offset"), f"{layout.majorness}-major: {message}")
+
+
+def _fault(layout: CanonicalLayout, mode: Swizzle) -> str:
+    """What is wrong with a canonical layout; ``""`` where nothing is."""
+    try:
+        shape = {(term.axis == layout.contiguous, bool(term.size)): term for term in layout.terms}
+    except NotDigitsError as error:
+        return str(error)
+    strides = {term.weight for (_, within), term in shape.items() if not within}
+    if len(layout.terms) != len(shape) or len(shape) != 4 or strides != {"lbo", "sbo"}:
+        return f"{layout.offset!r} does not cut each of x and k into two digits, of which lbo moves one and sbo another"
+    atom = mode.atom_k[0] if layout.contiguous == "k" else mode.atom_mn[1]
+    if layout.lines != atom:
+        return f"a group has {layout.lines} lines, and an atom of swizzle {mode.name} {atom}"
+    group = layout.lines * mode.bytes
+    numbers = {layout.group_stride: group, layout.panel_stride: _GROUPS * group, "span": mode.bytes}
+    inner, outer = _PANELS * mode.bytes, _GROUPS * layout.lines
+    sizes = {"x": outer, "k": inner} if layout.contiguous == "k" else {"x": inner, "k": outer}
+    try:
+        digits = DigitMap.of(layout.terms, sizes, ("byte",), numbers)
+    except NotDigitsError as error:
+        return f"swizzle {mode.name}: {error}"
+    if difference(digits, {"byte": layout.offset}, {}, numbers):
+        return f"{layout.offset!r} is no sum of digits with swizzle {mode.name}"
+    if digits.reach("byte") + 1 != inner * outer:
+        return f"swizzle {mode.name}: an image of {inner * outer} bytes reaches byte {digits.reach('byte')}; panels are {mode.bytes} wide"
+    return ""
+
+
+def _fault_of_swizzle(memory: SharedMemory, mode: Swizzle) -> str:
+    """What is wrong with a swizzle mode: it must lead back when it is applied twice, within spans, in units that stay together."""
+    text = mode.formula or memory.swizzle_formula
+    addresses = np.arange(2 * mode.pattern, dtype=np.int64)
+    try:
+        faults = (_fault_of_moves(mode, memory.alignment, text, base, addresses) for base in range(mode.pattern // mode.bytes))
+        return next(filter(None, faults), "")
+    except FormulaError as error:
+        return str(error)
+
+
+def _fault_of_moves(mode: Swizzle, alignment: int, text: str, base_offset: int, addresses: Values) -> str:
+    known = {"base_offset": base_offset, "span": mode.bytes}
+    moved = evaluated(text, {**known, "address": addresses}, addresses.size)
+    if (evaluated(text, {**known, "address": moved}, addresses.size) != addresses).any():
+        return f"{text!r} does not lead back when it is applied twice"
+    if (moved // mode.bytes != addresses // mode.bytes).any() or (moved % alignment != addresses % alignment).any():
+        return f"{text!r} moves bytes out of their {mode.bytes}, or splits {alignment} that lie together"
+    if (moved[mode.pattern :] != moved[: mode.pattern] + mode.pattern).any():
+        return f"{text!r} does not repeat after {mode.pattern} bytes"
+    return ""
