@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ptxmma.check import Checker
-from ptxmma.check.discovery import discover
+from ptxmma.check.files import discover
 from ptxmma.cli import checked_files, main
 from ptxmma.ptx.languages import SUFFIXES, UNREAD
 

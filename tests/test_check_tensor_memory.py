@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxmma.check import check, tensor_allocations, tensor_bounds, tensor_kernels
+from ptxmma.check import check, tensor_kernels, tensor_memory
 
 _HEAD = ".version {}\n.target {}\n.address_size 64\n.visible .entry kernel() {{\n.reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
 _ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%rd0], 32;"
@@ -22,7 +22,7 @@ def rules(*lines: str, target: str = "sm_100a") -> list[str]:
     return [each.rule for each in check(text)]
 
 
-RULES = {**tensor_allocations.RULES, **tensor_bounds.RULES, **tensor_kernels.RULES}
+RULES = {**tensor_memory.RULES, **tensor_kernels.RULES}
 
 
 @pytest.mark.parametrize("name", RULES)

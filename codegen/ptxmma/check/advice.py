@@ -13,7 +13,7 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.findings import Severity
 from ptxmma.check.legality import accepted
 from ptxmma.check.rule import Rule
-from ptxmma.ptx import moves
+from ptxmma.ptx.known_bits import constant_before
 from ptxmma.ptx.operand_values import Address, Value
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Advice:
         place = kinds.index("metadata")
         selector = values[kinds.index("selector")] if "selector" in kinds else 0
         name = statement.operands[place].strip(b"{} \t\r\n")
-        value = moves.constant_before(function.text, statement.start, name)
+        value = constant_before(function.text, statement.start, name)
         if value is not None and isinstance(selector, int) and 0 <= selector < instruction.metadata.selectors:
             for fault in self._faults(instruction, value & 0xFFFFFFFF, selector):
                 yield place, fault

@@ -17,8 +17,7 @@ from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction, OperandForm
-    from ptxmma.ptx.asm_operand import AsmOperand
-    from ptxmma.ptx.statements import Function, Statement
+    from ptxmma.ptx.statements import AsmOperand, Function, Statement
 
 _EXAMPLE = """\
 __device__ void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {

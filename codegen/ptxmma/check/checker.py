@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Protocol
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.check import architecture_guards, asm_operands
+from ptxmma.check import asm_operands, module_targets
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.instruction_judge import Judge, Tally
-from ptxmma.check.module_header import Headers
+from ptxmma.check.module_targets import Headers
 from ptxmma.check.remarks import findings_of
 from ptxmma.ptx.languages import as_utf8, language_named, language_of_text, refuse_binary
 from ptxmma.ptx.opcodes import Opcodes
@@ -157,7 +157,7 @@ class Checker:
         if tally.instructions and function.operands:
             tally.add(asm_operands.of_operands(function, [*self._judge.judged(function, target)]))
         if tally.instructions and function.guard and not target:
-            tally.add(architecture_guards.of_text(self._spec, function.guard, self._judge.judged(function, target)))
+            tally.add(module_targets.of_guard(self._spec, function.guard, self._judge.judged(function, target)))
         remarks = sorted(tally.remarks, key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
         findings = tuple(findings_of(function, remarks, file))
         return Findings(tally.instructions, findings, function.uncovered, tally.hidden)

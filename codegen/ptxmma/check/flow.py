@@ -26,12 +26,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.async_protocol import Protocol
-from ptxmma.check.branch_graph import Graph
 from ptxmma.check.findings import Severity
 from ptxmma.check.register_state import UNFENCED, Access, Operation, State, on_both, on_either, rename
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.block_scopes import plain
-from ptxmma.ptx.blocks import NotFollowedError, blocks
+from ptxmma.ptx.blocks import Graph, NotFollowedError, blocks
 from ptxmma.ptx.flow_events import Event, Stretch
 from ptxmma.ptx.outline import Outline, starts
 from ptxmma.ptx.statements import Token

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.calls import calls_others
+from ptxmma.ptx.flow_events import calls_others
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:

@@ -6,46 +6,42 @@ from collections.abc import Mapping
 
 from ptxmma.check import (
     advice,
-    architecture_guards,
     asm_operands,
-    collectors,
     constant_descriptors,
     costs,
     diagnosis,
     flow,
     instruction_judge,
     legality,
+    module_targets,
     operand_faults,
     overwriting,
     proxies,
     remarks,
-    tensor_allocations,
-    tensor_bounds,
     tensor_descriptors,
     tensor_kernels,
+    tensor_memory,
 )
 from ptxmma.check.rule import Rule
 
 #: The modules that find what breaks a rule; each has the texts of its rules.
 FINDERS = (
     advice,
-    architecture_guards,
     asm_operands,
-    collectors,
     constant_descriptors,
     costs,
     diagnosis,
     flow,
     instruction_judge,
     legality,
+    module_targets,
     operand_faults,
     overwriting,
     proxies,
     remarks,
-    tensor_allocations,
-    tensor_bounds,
     tensor_descriptors,
     tensor_kernels,
+    tensor_memory,
 )
 #: Every rule by its code.
 RULES: Mapping[str, Rule] = dict(sorted(rule for finder in FINDERS for rule in finder.RULES.items()))

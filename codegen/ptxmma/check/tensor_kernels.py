@@ -1,4 +1,4 @@
-"""Omissions of a kernel that uses tensor memory: it must free it, wait for loads, fence after a barrier, and keep to one group of CTAs.
+"""Omissions of a kernel that uses tensor memory: it must free it, fence, wait, fill its buffers, and keep to one group of CTAs.
 
 A kernel is judged as a whole and not path by path: it is reported where it lacks an instruction altogether and calls nothing that may have
 it.
@@ -10,21 +10,20 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.catalog.resolution import OPERATION
-from ptxmma.check import collectors, tensor_allocations, tensor_bounds
 from ptxmma.check import rule_examples as examples
+from ptxmma.check import tensor_memory
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.calls import calls_others
-from ptxmma.ptx.flow_events import words_of
-from ptxmma.ptx.register_sources import RegisterSources
+from ptxmma.ptx.flow_events import calls_others, words_of
+from ptxmma.ptx.known_bits import RegisterSources
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Set
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.check.findings import Severity
-    from ptxmma.model import Protocol
+    from ptxmma.model import InstructionSet, Protocol
     from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
@@ -33,6 +32,8 @@ _AFTER = "tcgen05.fence::after_thread_sync;"
 _STORED = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r3};"
 _LOADED, _WAITED = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r0];", "tcgen05.wait::ld.sync.aligned;"
 
+_FILL = "tcgen05.mma.cta_group::1.kind::f16.collector::a::fill [%r0], %rd0, %rd1, %r1, %p0;"
+_USE = "tcgen05.mma.cta_group::1.kind::f16.collector::a::lastuse [%r2], %rd0, %rd1, %r1, %p0;"
 RULES: Mapping[str, Rule] = {
     "missing-thread-fence": Rule(
         "A kernel that waits for an mbarrier of tcgen05.commit fences before it loads the result.",
@@ -75,6 +76,14 @@ RULES: Mapping[str, Rule] = {
         "Write tcgen05.wait::ld.sync.aligned after the last load, before the registers are used.",
         examples.tensor_kernel(_LOADED, _STORED),
         examples.tensor_kernel(_LOADED, _WAITED, _STORED),
+    ),
+    "empty-collector": Rule(
+        "A kernel that uses a collector buffer fills it.",
+        "With .collector::a::use or ::lastuse, the product may take A from the buffer, which holds A only after an earlier product with "
+        ".collector::a::fill. Otherwise behaviour is undefined. The same holds for B and its buffers.",
+        "Write ::fill at the first product with the matrix, or leave the modifier out.",
+        examples.tensor_kernel(_USE, examples.TENSOR_COMMIT),
+        examples.tensor_kernel(_FILL, _USE, examples.TENSOR_COMMIT),
     ),
 }
 
@@ -131,9 +140,11 @@ class TensorKernels:
         allocated = self._first(self._opcode(_ALLOCATE), statements)
         yield from self._lacking(_FREE, allocated, text, "tensor-memory-kept", "it must free every allocation before it exits")
         if allocated is not None and _FREE in self._steps:
-            yield from tensor_allocations.of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], self._steps[_FREE], statements)
-        yield from collectors.of_kernel(self._catalog.database.spec.instructions, statements)
-        yield from tensor_bounds.of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], statements, target, product_of)
+            yield from tensor_memory.columns_of_kernel(
+                self._catalog, function, bits, self._steps[_ALLOCATE], self._steps[_FREE], statements
+            )
+        yield from _empty_collectors(self._catalog.database.spec.instructions, statements)
+        yield from tensor_memory.bounds_of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], statements, target, product_of)
         loaded = self._first(self._loads, statements)
         if loaded is not None:
             yield from self._unwaited(function, statements, loaded)
@@ -232,3 +243,30 @@ class TensorKernels:
         """The value of a qualifier in an opcode; empty without one."""
         instruction = self._catalog.meaning(spelling_of(opcode))
         return instruction.qualifiers.get(qualifier, "") if instruction is not None else ""
+
+
+_HINT = re.compile(rb"\.(collector::(\w+))::(fill|use|lastuse)(?![\w:])")
+
+
+def _empty_collectors(instructions: Iterable[InstructionSet], statements: Iterable[Statement]) -> Iterator[tuple[Remark, bytes]]:
+    """The first use of each buffer that no product of a kernel fills, with its opcode.
+
+    Args:
+        instructions: the spec's, which say where the manual has the buffers.
+        statements: the instructions of the kernel.
+    """
+    hints = [(value.rpartition("::")[0], hint.source) for entry in instructions for hint in entry.hints for value in hint.values]
+    sources = dict(reversed(hints))  # the first place of each
+    filled = set[bytes]()
+    used: dict[bytes, tuple[Statement, Token]] = {}
+    for statement in statements:
+        for hint in _HINT.finditer(statement.opcode):
+            if hint[3] == b"fill":
+                filled.add(hint[1])
+            else:
+                used.setdefault(hint[1], (statement, Token(hint[0][1:], statement.start + hint.start() + 1)))
+    for buffer, (statement, token) in used.items():
+        if buffer not in filled:
+            name = buffer.decode()
+            text = f"no product of the kernel fills this buffer with .{name}::fill: behaviour is undefined (PTX ISA {sources.get(name)})"
+            yield Remark(token, "warning", "empty-collector", text), statement.opcode

@@ -150,7 +150,7 @@ def _configured(select: tuple[str, ...], ignore: tuple[str, ...], severity: Seve
 
 def _statistics(form: str, parts: Iterable[Findings]) -> bool:
     """Print how many findings each rule has; whether there is neither an error nor a warning."""
-    from ptxmma.check.selection import counts
+    from ptxmma.check.configuration import counts
     from ptxmma.cli.render import emit
 
     rows = counts(finding for part in parts for finding in part)

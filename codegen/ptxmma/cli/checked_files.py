@@ -11,9 +11,9 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from ptxmma.check import Checker, Findings, fixing, formats, selection
-from ptxmma.check.configuration import Configuration
-from ptxmma.check.discovery import discover
+from ptxmma.check import Checker, Findings, formats
+from ptxmma.check.configuration import Configuration, once
+from ptxmma.check.files import MOST_ROUNDS, discover, fixable, fixed, rewrite
 
 #: Bytes of files for which other processes pay.
 _LARGE = 4 << 20
@@ -75,10 +75,10 @@ class Reader:
             counts.instructions += part.instructions
             counts.uncovered += part.uncovered
             selected = self._configured.selection.applied(part, self._configured.root)
-            reported = selection.once(selected, causes)
+            reported = once(selected, causes)
             counts.repeated += reported.repeated
             counts.findings += len(reported)
-            counts.fixable += 0 if self._fix else sum(fixing.fixable(finding, unsafe=self._unsafe) for finding in reported)
+            counts.fixable += 0 if self._fix else sum(fixable(finding, unsafe=self._unsafe) for finding in reported)
             counts.hidden += part.hidden + _notes(part) - _notes(selected)
             yield reported
         counts.files += 1
@@ -87,13 +87,13 @@ class Reader:
         """Mend a file until nothing is left to mend; how many tokens were replaced."""
         selection, root = self._configured.selection.with_notes(), self._configured.root
         total = 0
-        for _ in range(fixing.MOST_ROUNDS):
+        for _ in range(MOST_ROUNDS):
             findings = selection.applied(self._checker.check_file(file, language), root)
-            wanted = [finding for finding in findings if fixing.fixable(finding, unsafe=self._unsafe)]
-            text, count = fixing.fixed(Path(file).read_bytes(), wanted) if wanted else (b"", 0)
+            wanted = [finding for finding in findings if fixable(finding, unsafe=self._unsafe)]
+            text, count = fixed(Path(file).read_bytes(), wanted) if wanted else (b"", 0)
             if not count:
                 break
-            fixing.rewrite(file, text)
+            rewrite(file, text)
             total += count
         return total
 

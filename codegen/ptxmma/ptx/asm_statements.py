@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
-from ptxmma.ptx.asm_operand import AsmOperand
 from ptxmma.ptx.conditional_sections import Conditions
-from ptxmma.ptx.constants import Constants
 from ptxmma.ptx.cplusplus_tokens import PLAIN_LITERAL, WORDS, Tokens, after_last_line
 from ptxmma.ptx.literals import integer
 from ptxmma.ptx.mapped_text import C_ESCAPES, Source, Text, TextBuilder, unescaped
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.operand_values import ANYTHING
 from ptxmma.ptx.snippets import Snippet, replaced
-from ptxmma.ptx.statements import Function, Statement
+from ptxmma.ptx.statements import AsmOperand, Function, Statement
 
 #: Characters of the longest string that is looked at, as written.
 LONGEST = 1 << 20
@@ -232,3 +231,66 @@ def _as_ptx(text: Text, values: Mapping[str, str]) -> Text:
         return values.get(word) or (f"%_{word[2:-1]}_" if word[1] == "[" else word)
 
     return replaced(text, _PLACEHOLDER, by)
+
+
+_INITIALISED = re.compile(r"\b(?:constexpr|const)\b[^;={}()]*?\b(\w+)\s*(?:\[\s*\]\s*)?=\s*([^;]+);")
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n\\]+)$", re.MULTILINE)
+_CHOICE = re.compile(r"[^?]*\?([^?:]+):([^?:]+)")
+_STRING = re.compile(r'"([\w.:]*)"')
+_NAME = re.compile(r"(?:[\w\s]+(?:<[^;]*>)?\s*:\s*:\s*)*(\w+)")
+
+
+class Constants:
+    """The constants that a source defines.
+
+    Args:
+        text: the source's text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: dict[str, tuple[str, ...]] = {}  # by name
+
+    def values(self, expression: str) -> tuple[str, ...]:
+        """The values that an expression may have: several where a template or a condition chooses; none where one of them is unknown.
+
+        Of a name such as ``T::value``, any definition of ``value`` may be meant.
+        """
+        expression = expression.strip()
+        if direct := _value(expression):
+            return (direct,)
+        name = _NAME.fullmatch(expression)
+        if name is None:
+            return ()
+        if name[1] not in self._found:
+            self._found[name[1]] = self._defined(name[1])
+        return self._found[name[1]]
+
+    def _defined(self, name: str) -> tuple[str, ...]:
+        if re.search(rf"\btemplate\s*<[^;{{}}()]*[\w.]\s+{name}\s*[,>=]", self._text):  # a parameter of a template
+            return ()
+        values: list[str] = []
+        for definition in self._all.get(name, ()):
+            choice = _CHOICE.fullmatch(definition)
+            known = [_value(part.strip()) for part in (choice.groups() if choice else (definition,))]
+            if not all(known):
+                return ()
+            values += known
+        return tuple(dict.fromkeys(values))
+
+    @functools.cached_property
+    def _all(self) -> dict[str, list[str]]:
+        """Every definition of each name."""
+        definitions: dict[str, list[str]] = {}
+        for pattern in (_INITIALISED, _DEFINED):
+            for name, value in pattern.findall(self._text):
+                definitions.setdefault(name, []).append(value.split("//")[0].strip())
+        return definitions
+
+
+def _value(text: str) -> str:
+    """The text that a literal puts into an opcode; empty for what is not one."""
+    if match := _STRING.fullmatch(text):
+        return match[1]
+    number = integer(text.strip("() ").encode("utf-8", "replace"))
+    return "" if number is None else str(number)

@@ -143,3 +143,18 @@ def joined(text: bytes, names: set[bytes]) -> set[bytes]:
 def _registers(operand: bytes) -> list[bytes]:
     """The names in an operand of a copy, without constants."""
     return [name for name in words_of(operand) if not name[:1].isdigit()]
+
+
+#: Functions of the system (PTX Writer's Guide to Interoperability, 5): they have nothing to do with asynchronous instructions.
+_SYSTEM = {b"vprintf", b"__assertfail", b"malloc", b"free"}
+_CALLED = re.compile(rb"call(?<![\w$%.]call)(?:\.uni)?\b([^;]*)")
+
+
+def calls_others(text: bytes) -> bool:
+    """Return whether a function calls any but the system's functions."""
+    return any(may_do_anything(operands) for operands in _CALLED.findall(text))
+
+
+def may_do_anything(operands: bytes) -> bool:
+    """Return whether a call with these operands is of a function that is not one of the system."""
+    return _SYSTEM.isdisjoint(words_of(operands))

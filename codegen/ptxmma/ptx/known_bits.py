@@ -1,4 +1,4 @@
-"""Known bits of registers: the bits that are the same wherever the function writes the register.
+"""Contents of registers: bits that are the same wherever a function writes the register, and the registers from which it is computed.
 
 Neither branches nor the order of instructions count, so that what is known holds at every place.  Copies, shifts, sums and bitwise
 operations are followed; the result of every other instruction is unknown.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 from ptxmma.ptx import literals
+from ptxmma.ptx.flow_events import words_of
 
 _WRITES = re.compile(rb"(?<![\w$%.])(call|[a-z]\w*\.[\w.:]*)\s+\(?\s*(\{[^{};]*\}|[\w$%|]+)\s*[,)]([^;]*)")
 _REST = rb"\s+(\{[^{};]*\}|[\w$%|]+)\s*,([^;]*)"
@@ -216,3 +217,61 @@ _MADE: dict[bytes, Callable[..., Bits]] = {
     b"bfi": _inserted,
     b"selp": lambda one, other, _: one.either(other),
 }
+
+
+_MOVE = re.compile(rb"\s*mov\.[bus]32\s+([\w$%]+)\s*,\s*([^,]+?)\s*\Z")
+_WRITTEN = re.compile(rb"\s*(?:@[^\s]+\s+)?[\w.:]+\s+(?:\{[^{}]*\}|[\w$%|]+)")
+_NAME_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%")
+_LABEL = re.compile(rb"[\w$%]\s*:(?!:)")
+_BRANCH = re.compile(rb"\b(?:bra|brx|ret|exit|call|trap)\b")
+#: Bytes before a place in which a register's constant is looked for.
+_BEFORE = 1 << 14
+
+
+def constant_before(text: bytes, offset: int, name: bytes) -> int | None:
+    """The constant that ``mov`` gave a register before a place, in the same basic block; None where that cannot be seen."""
+    first = max(0, offset - _BEFORE)
+    at = offset
+    while (at := text.rfind(name, first, at)) >= 0:
+        end = at + len(name)
+        if text[end] in _NAME_BYTES or (at and text[at - 1] in _NAME_BYTES):
+            continue
+        start = max(text.rfind(mark, first, at) for mark in (b";", b":", b"\n")) + 1
+        stop = text.find(b";", at, offset)
+        written = _WRITTEN.match(text, start)
+        if stop < 0 or written is None or at >= written.end():
+            continue  # it is read here
+        move = _MOVE.match(text, start, stop)
+        between = text[stop:offset]
+        if move is None or move[1] != name or _LABEL.search(between) or _BRANCH.search(between):
+            return None
+        return literals.integer(move[2])
+    return None
+
+
+#: An instruction that writes registers, and the operands that it reads.
+_ASSIGNMENT = re.compile(rb"(?<![\w$%.])[a-z]\w*\.[\w.:]*\s+(\{[^{};]*\}|[\w$%|]+)\s*,([^;]*)")
+
+
+class RegisterSources:
+    """The registers from which a text computes others.
+
+    Registers of one name in several scopes count as one.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._read: dict[bytes, list[bytes]] = {}  # the operands that are read
+        for written, read in _ASSIGNMENT.findall(text):
+            for name in words_of(written):
+                self._read.setdefault(name, []).append(read)
+
+    def of(self, names: Iterable[bytes]) -> set[bytes]:
+        """Registers, and all from which they are computed, at any remove."""
+        found = {*names}
+        waiting = [*found]
+        while waiting:
+            for operands in self._read.get(waiting.pop(), ()):
+                fresh = [name for name in words_of(operands) if name not in found]
+                found.update(fresh)
+                waiting += fresh
+        return found

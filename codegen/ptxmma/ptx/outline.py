@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from ptxmma.ptx.block_scopes import BlockScopes
-from ptxmma.ptx.calls import may_do_anything
-from ptxmma.ptx.flow_events import NAME, OPERAND, Asynchronous, Event, Issue, joined, words_of
+from ptxmma.ptx.flow_events import NAME, OPERAND, Asynchronous, Event, Issue, joined, may_do_anything, words_of
 
 _Entry = TypeVar("_Entry")
 _ENDS = (b"ret", b"exit", b"trap")

@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
-from ptxmma.ptx import special_registers, variables
 from ptxmma.ptx.tokens import braces
-from ptxmma.ptx.variables import Variable
+from ptxmma.ptx.variables import Variable, declared, special
 
 _Declared = TypeVar("_Declared")
 
@@ -122,7 +121,7 @@ class Variables(_Names[Variable]):
 
     def declare(self, text: bytes) -> None:
         """Add what a text without comments declares."""
-        for name, count, variable in variables.declared(text):
+        for name, count, variable in declared(text):
             before = self.names.get(name)
             if count:
                 self.numbered[name] = _number(count), variable
@@ -246,7 +245,7 @@ class Scopes:
 
     def unregistered(self, name: bytes) -> str:
         """The type that a list gives a special register or a variable, ``""`` for another name."""
-        return special_registers.special(name) or self._listed(name)
+        return special(name) or self._listed(name)
 
     def _listed(self, name: bytes) -> str:
         """The type of a variable in a list, or of an element of a vector variable: the type of a register."""

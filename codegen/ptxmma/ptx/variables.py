@@ -1,4 +1,4 @@
-"""The variables that PTX declares: their state spaces, types and alignments."""
+"""Names that are not registers of a program: variables, with their state spaces, types and alignments, and special registers."""
 
 from __future__ import annotations
 
@@ -78,3 +78,23 @@ def _after_value(text: bytes, place: int) -> int:
         if not depth:
             break
     return _BLANKS.match(text, place).end()  # type: ignore[union-attr]  # so does this
+
+
+#: The special registers, from PTX ISA 10, by the type for which a list takes them.
+#:
+#: ptxas 11.7 to 13.5 take a special register in a list, or as the base of an address, for bits of its size without a sign, or for a
+#: predicate.  They refuse it where a single register is expected, except for ``%is_explicit_cluster`` as the predicate of an instruction.
+_SPECIAL = {
+    "b32": re.compile(
+        rb"%(?:(?:(?:n?(?:tid|ctaid|clusterid)|cluster_n?ctaid)\.[xyzwrgba])|laneid|n?warpid|n?smid|cluster_n?ctarank"
+        rb"|lanemask_(?:eq|le|lt|ge|gt)|clock(?:_hi)?|pm[0-7]|envreg(?:[12]?\d|3[01])|globaltimer_(?:lo|hi)"
+        rb"|reserved_smem_offset_(?:begin|end|cap|[01])|(?:total|aggr|dynamic)_smem_size)"
+    ),
+    "b64": re.compile(rb"%(?:gridid|clock64|pm[0-7]_64|globaltimer|current_graph_exec)"),
+    "pred": re.compile(rb"%is_explicit_cluster"),
+}
+
+
+def special(name: bytes) -> str:
+    """The type as which a list or an address takes a special register, ``"b32"``; ``""`` for another name."""
+    return next((kind for kind, pattern in _SPECIAL.items() if pattern.fullmatch(name)), "")
