@@ -116,7 +116,11 @@ def test_a_map_goes_there_and_back(drawn: tuple[list[Term], dict[str, int]]) -> 
         assert np.array_equal(np.broadcast_to(reading.point[axis], count), values)
         back = formula.parse(inverse(drawn[0], made.axes)[axis])
         assert np.array_equal(np.broadcast_to(formula.evaluate(back, made.apply(points)), count), values)
-    assert made.coordinates == {name: max(place[at] for place in places) + 1 for at, name in enumerate(made.coordinates)}
+    for at, (name, size) in enumerate(made.coordinates.items()):
+        assert made.reach(name) == max(place[at] for place in places)
+        step = max((digit.weight for digit in made.moving(name)), default=1)
+        assert 0 <= size - made.reach(name) - 1 < step
+        assert (size - made.origin.get(name, 0)) % step == 0
     # Every other place within reach has no point.
     for there in itertools.product(*(range(size + 1) for size in made.coordinates.values())):
         reading = made.read(dict(zip(made.coordinates, there, strict=True)))
@@ -178,7 +182,7 @@ def _apart(layout: DigitMap) -> DigitMap:
 def test_maps_compose_as_functions_do(data: st.DataObject, inner: DigitMap) -> None:
     outer = data.draw(_maps(data.draw(st.sampled_from((inner.coordinates, dict.fromkeys(inner.coordinates, 1)))), ("row", "col")))
     points = _points(inner.axes)
-    inside = all(inner.coordinates[name] <= size for name, size in outer.axes.items())
+    inside = all(inner.reach(name) < size for name, size in outer.axes.items())
     try:
         composed = inner.compose(outer)
     except NotDigitsError:
@@ -302,7 +306,7 @@ def test_a_map_without_a_coordinate_or_the_end_of_an_axis(data: st.DataObject, m
     shorter = made.restrict(x=data.draw(st.integers(1, made.axes["x"])))
     points = _points(shorter.axes)
     assert _image(shorter, points) == _image(made, points)
-    assert shorter.coordinates == {name: int(np.max(places)) + 1 for name, places in made.apply(points).items()}
+    assert {name: shorter.reach(name) for name in shorter.coordinates} == {name: np.max(each) for name, each in made.apply(points).items()}
 
 
 @pytest.mark.parametrize(

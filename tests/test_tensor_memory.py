@@ -26,6 +26,7 @@ from ptxmma.generator.emit import python_layouts, tensor_functions
 from ptxmma.generator.problems import Position
 from ptxmma.matrices.pictures import tensor_pictures
 from ptxmma.model import COORDINATES, Spec
+from ptxmma.model.digits import NotDigitsError
 
 _ONE, _PAIR = ("tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.cta_group::2.kind::f16")
 _BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
@@ -44,6 +45,22 @@ def _everywhere(placed: TensorPlaces) -> tuple[dict[str, Any], list[dict[str, An
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------------
+
+
+def test_triton_says_what_locate_says(uses: list[TensorPlaces]) -> None:
+    asked = 0
+    for placed in uses:
+        axes, _ = _everywhere(placed)
+        place = placed.locate(**{axis: axes[axis] for axis in axes})._asdict()
+        try:
+            bases = placed.to_triton()
+        except NotDigitsError:
+            continue
+        asked += 1
+        for at, axis in enumerate(placed.sizes):
+            numbers = [np.where(place[name] >> bit & 1, base[at], 0) for name in bases for bit, base in enumerate(bases[name])]
+            assert np.array_equal(np.bitwise_xor.reduce(np.broadcast_arrays(axes[axis], *numbers)[1:]), axes[axis])
+    assert asked > len(uses) // 2
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -149,7 +149,7 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
         import numpy as np
 
         index = np.full(places.shape, self.offset)
-        for size, stride in coalesced(_flat(self.shape, self.stride)):
+        for size, stride in _coalesced(_flat(self.shape, self.stride)):
             index += places % size * stride
             places = places // size
         return self.swizzle(index) if self.swizzle else index
@@ -161,8 +161,8 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
     def _coalesced(self) -> list[list[tuple[int, int]]]:
         """Each top-level mode in the fewest modes, which do not depend on how it was split."""
         if isinstance(self.shape, tuple) and isinstance(self.stride, tuple):
-            return [coalesced(_flat(shape, stride)) for shape, stride in zip(self.shape, self.stride, strict=True)]
-        return [coalesced(_flat(self.shape, self.stride))]
+            return [_coalesced(_flat(shape, stride)) for shape, stride in zip(self.shape, self.stride, strict=True)]
+        return [_coalesced(_flat(self.shape, self.stride))]
 
     def __str__(self) -> str:
         text = f"{_text(self.shape)}:{_text(self.stride)}"
@@ -192,14 +192,7 @@ def _flat(shape: Modes, stride: Modes) -> Iterator[tuple[int, int]]:
         yield shape, stride
 
 
-def nested(flat: Sequence[tuple[int, int]]) -> tuple[Modes, Modes]:
-    """Sizes and strides apart; a single mode has no parentheses."""
-    if len(flat) == 1:
-        return flat[0]
-    return tuple(size for size, _ in flat), tuple(stride for _, stride in flat)
-
-
-def coalesced(flat: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _coalesced(flat: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The same function in the fewest modes, which are unique."""
     modes: list[tuple[int, int]] = []
     for size, stride in flat:

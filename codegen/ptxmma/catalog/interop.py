@@ -6,35 +6,16 @@ and the warp adds to the coordinates: :func:`to_triton`.  Both say just what the
 
 from __future__ import annotations
 
-import itertools
-from typing import NamedTuple
-
 from ptxmma.arguments import integer
-from ptxmma.catalog.cute_layout import CuteLayout, Modes, Swizzle, coalesced, nested
+from ptxmma.catalog.cute_layout import CuteLayout, Modes, Swizzle
 from ptxmma.catalog.cute_text import from_cute
 from ptxmma.model import COPY, Layout
-from ptxmma.model.bitmap import BitMap
+from ptxmma.model.digit_map import DigitMap
 
 __all__ = ["Bases", "CuteLayout", "Modes", "Swizzle", "from_cute", "to_cute", "to_triton"]
 
 #: What each bit of ``register``, ``lane`` and ``warp`` adds to the coordinates, lowest bit first.
 Bases = dict[str, list[list[int]]]
-
-
-class _Mode(NamedTuple):
-    """A coordinate 0..size-1 that moves by ``weight`` along ``dimension``; along ``""`` it leads to copies and does not move."""
-
-    size: int
-    dimension: str
-    weight: int
-
-
-class _View(NamedTuple):
-    """A layout as a function of the thread and of the number of what it holds, the fastest modes first."""
-
-    extents: dict[str, int]  # of the matrix, in the order in which CuTe counts
-    threads: list[_Mode]
-    values: list[_Mode]
 
 
 def to_cute(layout: Layout, n: int | None = None) -> str:
@@ -55,11 +36,8 @@ def to_cute(layout: Layout, n: int | None = None) -> str:
         TypeError: ``n`` is not an integer.
         ValueError: the layout is one of addresses, has no ``n`` columns, or has many N and ``n`` is left out.
     """
-    view = _view(layout, n)
-    strides = dict(zip(view.extents, itertools.accumulate([1, *view.extents.values()], int.__mul__), strict=False)) | {"": 0}
-    modes = [coalesced((mode.size, strides[mode.dimension] * mode.weight) for mode in part) for part in (view.threads, view.values)]
-    shape, stride = zip(*map(nested, modes), strict=True)
-    return str(CuteLayout(shape, stride))
+    places, thread, value = _places(layout, n)
+    return places.linear(*_counted(layout, places)).to_cute(thread, value)
 
 
 def to_triton(layout: Layout, n: int | None = None) -> Bases:
@@ -80,36 +58,30 @@ def to_triton(layout: Layout, n: int | None = None) -> Bases:
         ValueError: the layout is one of addresses, has no ``n`` columns, or has many N and ``n`` is left out, or ``n`` is not a power of
             two: linear layouts have no other sizes.
     """
-    view = _view(layout, n)
-    order = [name for name in (*_leads(layout), *layout.plane) if name] if layout.kind == "fragment" else list(view.extents)
-
-    def bases(modes: list[_Mode]) -> list[list[int]]:
-        places = [(mode.dimension, mode.weight << bit) for mode in modes for bit in range(mode.size.bit_length() - 1)]
-        return [[weight if name == dimension else 0 for name in order] for dimension, weight in places]
-
-    if any(mode.size & mode.size - 1 for mode in view.values):
+    places, thread, value = _places(layout, n)
+    if places.axes[value] & places.axes[value] - 1:
         raise ValueError(f"n = {n}: Triton's linear layouts need a power of two")
-    threads, warp = bases(view.threads), 5
-    return {"register": bases(view.values), "lane": threads[:warp], "warp": threads[warp:]}
+    order = [name for name in (*_leads(layout), *layout.plane) if name] if layout.kind == "fragment" else list(places.coordinates)
+    bases, warp = places.bases(*order), 5
+    return {"register": bases[value], "lane": bases[thread][:warp], "warp": bases[thread][warp:]}
 
 
-def _view(layout: Layout, n: int | None) -> _View:
-    if layout.kind == "fragment":
-        return _fragment(layout, n)
+def _places(layout: Layout, n: int | None) -> tuple[DigitMap, str, str]:
+    """The map from the thread and the number of what it holds to a place, and the names of these two axes."""
     if layout.kind == "address":
         raise ValueError(f"{layout.name} places no elements: it says which thread gives the address of which row; ask Operand.coords")
+    if layout.kind == "fragment":
+        return _of_columns(layout, n), "lane", "i"
     if n is not None:
         raise ValueError(f"{layout.name} has no columns of N: leave n out")
-    back = layout.map.inverse()
-    values = next(name for name in back.inputs if name != "lane")
-    return _View({name: 1 << width for name, width in back.outputs.items()}, _modes(back, "lane"), _modes(back, values))
+    places = layout.map.inverse().to_digits()
+    return places, "lane", next(name for name in places.axes if name != "lane")
 
 
-def _fragment(layout: Layout, n: int | None) -> _View:
-    sizes = {name: 1 << width for name, width in layout.map.outputs.items()}
-    values = _modes(layout.map, "i")
-    row, col = layout.plane
-    most = step = sizes[col]
+def _of_columns(layout: Layout, n: int | None) -> DigitMap:
+    """The map of a fragment, of one that serves every N with ``n`` columns."""
+    places = layout.map.to_digits().drop(COPY)
+    most = step = places.coordinates[layout.plane[1]]
     if layout.growing:
         step = layout.grows_by
         if n is None:
@@ -118,17 +90,15 @@ def _fragment(layout: Layout, n: int | None) -> _View:
     if not 0 < columns <= most or columns % step:
         allowed = f"{step} columns" if step == most else f"a multiple of {step} columns, {most} at most"
         raise ValueError(f"n = {columns}: {layout.name} has {allowed}")
-    sizes[col] = columns
-    values = values[: len(values) - (most // step).bit_length() + 1]
-    # CuTe counts along K last: B is (N, K).
-    matrix = (col, row) if layout.summed == row else (row, col)
-    extents = {name: sizes[name] for name in (*matrix, *_leads(layout)) if name}
-    return _View(extents, _modes(layout.map, "lane"), [*values, _Mode(columns // step, col, step)])
+    return places.restrict(i=places.axes["i"] * columns // most)
 
 
-def _modes(bits: BitMap, name: str) -> list[_Mode]:
-    """The bits of one input as modes."""
-    return [_Mode(2, "" if output == COPY else output, 1 << bit) for output, bit in bits.bits[name]]
+def _counted(layout: Layout, places: DigitMap) -> list[str]:
+    """The axes in the order in which CuTe counts: along K last, so that B is (N, K), and several matrices one behind the other."""
+    if layout.kind != "fragment":
+        return list(places.coordinates)
+    row, col = layout.plane
+    return [name for name in ((col, row) if layout.summed == row else (row, col)) + tuple(_leads(layout)) if name]
 
 
 def _leads(layout: Layout) -> list[str]:

@@ -128,6 +128,23 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
             raise ValueError(f"nothing of the operand lies at {where}; its layout is {self.layout.title}")
         return tuple(found.point[axis] for axis in self.sizes)
 
+    def to_cute(self, **selections: int) -> str:
+        """CuTe's text of the layout: ``((16,4,2),256):((1@lane,32@lane,1@cta),1@column)`` for rows and columns; copies come last.
+
+        Raises:
+            TypeError, ValueError: an unknown or illegal selection.
+        """
+        return self.digits(self._selected(selections)).coalesce().to_cute(*self.coordinates, *self.layout.apart)
+
+    def to_triton(self, **selections: int) -> dict[str, list[list[int]]]:
+        """What each bit of each coordinate of tensor memory adds to the axes, as Triton's linear layouts say it.
+
+        Raises:
+            TypeError: an unknown selection.
+            ValueError: an illegal selection, or a size that is not a power of two.
+        """
+        return self.digits(self._selected(selections)).inverse().bases(*self.coordinates, *self.layout.apart)
+
     def selected_for(self, axis: str, number: int) -> dict[str, int] | None:
         """What reads the number of an axis past its end, as a later step along K does: the number and the selections; None if nothing does.
 

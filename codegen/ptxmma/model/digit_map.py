@@ -98,8 +98,8 @@ class LayoutMap(msgspec.Struct, frozen=True):
                     return there
         return None
 
-    def bases(self) -> dict[str, list[list[int]]]:
-        """Triton's bases: for each axis what each bit of its number adds to the coordinates, in the order of their names.
+    def bases(self, *coordinates: str) -> dict[str, list[list[int]]]:
+        """Triton's bases: for each axis what each bit of its number adds to the coordinates, in this order or in their own.
 
         Raises:
             NotDigitsError: a size, a step or a weight is not a power of two, or the map does not begin at 0.
@@ -118,20 +118,33 @@ class LayoutMap(msgspec.Struct, frozen=True):
                     digit.coordinate,
                 )
             for bit in range(digit.size.bit_length() - 1):
-                bases[digit.axis].append([digit.weight << bit if name == digit.coordinate else 0 for name in digits.coordinates])
+                moved = {digit.coordinate: digit.weight << bit}
+                bases[digit.axis].append([moved.get(name, 0) for name in coordinates or digits.coordinates])
         return bases
 
-    def to_cute(self) -> str:
-        """CuTe's ``shape:stride``, a mode for each axis: ``((16,4),256):((1@lane,32@lane),1@column)``.
+    def linear(self, *coordinates: str) -> DigitMap:
+        """The map to a single coordinate, ``index``, that counts through the coordinates: the first, or the first of these, fastest."""
+        digits = self.to_digits()
+        order, stride, counted = coordinates or digits.coordinates, 1, []
+        for name in order:
+            counted.append(Digit(name, 1, digits.coordinates[name], "index", stride))
+            stride *= digits.coordinates[name]
+        sizes = {name: digits.coordinates[name] for name in order}
+        return self.compose(DigitMap(sizes, {"index": stride}, tuple(digit for digit in counted if digit.size > 1)))
+
+    def to_cute(self, *axes: str) -> str:
+        """CuTe's ``shape:stride``, a mode for each axis, in this order or in their own: ``((16,4),256):((1@lane,32@lane),1@column)``.
 
         Strides of a map with a single coordinate are plain numbers.
         """
-        return self.to_digits().text()
+        digits = self.to_digits()
+        shape, stride = zip(*map(digits.mode, axes or digits.axes), strict=True)
+        return f"({','.join(shape)}):({','.join(stride)})"
 
     def __str__(self) -> str:
         """The modes of CuTe with the name of each axis: ``row:(16,4):(1@lane,32@lane) col:256:1@column``."""
         digits = self.to_digits()
-        return " ".join(f"{axis}:{digits.text(axis)}" for axis in digits.axes)
+        return " ".join(f"{axis}:{':'.join(digits.mode(axis))}" for axis in digits.axes)
 
 
 class DigitMap(LayoutMap, frozen=True, dict=True):
@@ -139,7 +152,7 @@ class DigitMap(LayoutMap, frozen=True, dict=True):
 
     Attributes:
         axes: the size of each axis: ``{"row": 128, "col": 24}``.
-        coordinates: the size of each coordinate: ``{"cta": 1, "lane": 128, "column": 24, "bit": 1}``.
+        coordinates: the size of each coordinate, in whole steps: ``{"cta": 1, "lane": 128, "column": 24, "bit": 1}``.
         digits: the digits of all axes, an axis after the other, the lowest first.
         first: axes that begin at a number other than 0: ``{"block": 2}`` where the instruction descriptor selects the third factor.
         origin: coordinates that begin at a number other than 0.
@@ -190,7 +203,7 @@ class DigitMap(LayoutMap, frozen=True, dict=True):
                 digits.append(Digit(term.axis, step, size, term.coordinate, value(term.weight, term.coordinate)))
         made = cls(dict(axes), dict.fromkeys(coordinates, 0), _ordered(axes, digits), first, origin)
         made._check()
-        return msgspec.structs.replace(made, coordinates={name: made.reach(name) + 1 for name in made.coordinates})
+        return msgspec.structs.replace(made, coordinates={name: made._whole(name) for name in made.coordinates})
 
     def _check(self) -> None:
         """Check that the digits of each axis continue each other, and that digits of one coordinate do not overlap."""
@@ -304,11 +317,17 @@ class DigitMap(LayoutMap, frozen=True, dict=True):
         made = msgspec.structs.replace(self, axes=self.axes | sizes)
         digits = [digit._replace(size=min(digit.size, made._left(digit))) for digit in self.digits]
         made = msgspec.structs.replace(made, digits=tuple(digit for digit in digits if digit.size > 1))
-        return msgspec.structs.replace(made, coordinates={name: made.reach(name) + 1 for name in made.coordinates})
+        return msgspec.structs.replace(made, coordinates={name: made._whole(name) for name in made.coordinates})
 
     def reach(self, coordinate: str) -> int:
         """The largest number of a coordinate."""
         return self.origin.get(coordinate, 0) + sum(self._most(axis, coordinate) for axis in self.axes)
+
+    def _whole(self, coordinate: str) -> int:
+        """The size of a coordinate: up to its largest number, in whole steps of the digit with the largest weight."""
+        origin, moving = self.origin.get(coordinate, 0), self.moving(coordinate)
+        step = moving[-1].weight if moving else 1
+        return origin - (origin - self.reach(coordinate) - 1) // step * step
 
     def _most(self, axis: str, coordinate: str) -> int:
         """The most by which an axis moves a coordinate."""
@@ -319,14 +338,8 @@ class DigitMap(LayoutMap, frozen=True, dict=True):
         moved = [[number // step % size * weight for _, step, size, name, weight in digits if name == coordinate] for number in numbers]
         return max(sum(each) for number, each in zip(numbers, moved, strict=True) if number >= first)
 
-    def text(self, axis: str | None = None) -> str:
-        """CuTe's ``shape:stride`` of an axis, or of all axes as a mode each."""
-        modes = [self._mode(name) for name in ([axis] if axis else self.axes)]
-        shape, stride = zip(*modes, strict=True)
-        return f"{shape[0]}:{stride[0]}" if len(modes) == 1 else f"({','.join(shape)}):({','.join(stride)})"
-
-    def _mode(self, axis: str) -> tuple[str, str]:
-        """The shape and the stride of an axis."""
+    def mode(self, axis: str) -> tuple[str, str]:
+        """The shape and the stride of an axis as CuTe writes them."""
         sizes = [str(digit.size) for digit in self.of_axis(axis)] or ["1"]
         weights = [self._stride(digit) for digit in self.of_axis(axis)] or ["0"]
         return (sizes[0], weights[0]) if len(sizes) == 1 else (f"({','.join(sizes)})", f"({','.join(weights)})")

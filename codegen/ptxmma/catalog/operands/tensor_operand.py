@@ -110,6 +110,25 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
 
         return tensor_cells.unpack(self, registers, address, selections)
 
+    def to_cute(self, **selections: int) -> str:
+        """CuTe's text of its layout, a mode for each axis with the coordinates of tensor memory as strides:
+        ``((16,4,2),256):((1@lane,32@lane,1@cta),1@column)``.
+
+        Raises:
+            TypeError: an unknown selection.
+            ValueError: it has no layout, or a selection that is not legal.
+        """  # noqa: D205  # one sentence
+        return self.placed().to_cute(**selections)
+
+    def to_triton(self, **selections: int) -> dict[str, list[list[int]]]:
+        """Triton's bases of its layout: what each bit of ``cta``, ``lane``, ``column`` and ``bit`` adds to its axes.
+
+        Raises:
+            TypeError: an unknown selection.
+            ValueError: it has no layout, a selection that is not legal, or a size that is not a power of two.
+        """
+        return self.placed().to_triton(**selections)
+
     def through(self, transfer: Instruction) -> TensorFragment:
         """Its elements in the registers of a load or store of tensor memory: which register of which thread takes ``D[row][col]``.
 
