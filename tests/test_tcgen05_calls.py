@@ -13,7 +13,7 @@ from ptxmma import paths
 from ptxmma.catalog import resolution
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.variants import recased
-from ptxmma.generator.emit import tcgen05_calls
+from ptxmma.generator.emit.products import calls
 from ptxmma.matrices import tensor_scales
 from ptxmma.matrices.descriptors import of_product
 
@@ -65,10 +65,7 @@ _GIVEN = {
 
 def test_an_instruction_without_hints_takes_none(catalog: Catalog) -> None:
     instructions = [catalog.find("tcgen05.mma.cta_group::1.kind::f16"), catalog.find("wgmma.fence.sync.aligned")]
-    assert (
-        tcgen05_calls.taken_hints(instructions)
-        == "tcgen05.mma take CollectorA and CollectorB of <ptxmma/cuda/hints.cuh>; wgmma.fence take none"
-    )
+    assert calls.taken_hints(instructions) == "tcgen05.mma take CollectorA and CollectorB of <ptxmma/cuda/hints.cuh>; wgmma.fence take none"
 
 
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a"])
@@ -162,7 +159,7 @@ def test_options_and_numbers_of_operands(call: str, opcode: str, bits: int, comp
         ("Bytes::call(d, a, b, true, max_shift<4>{})", "max_shift is one of 0, 8, 16, 32"),
         ("Half::call(d, a, b, true, collector_b0_fill{})", "for another instruction: tcgen05.mma and tcgen05.mma.sp take CollectorA"),
         ("Half::call(d, a, b, true, 3)",
-         "of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_input_d<Power>"),
+         "of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_input_d<Number>"),
         ("Pair::call(d, a, b, words, true)", "disable_output_lane has 4 words for each CTA"),
         ("Small::call(d, a, b, true)", "this product has no MN-major A or B"),
         ("Half::scales_a(d, 1)", "this product scales no blocks"),

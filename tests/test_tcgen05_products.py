@@ -73,7 +73,7 @@ def _product(opcode: tuple[str, str, str, str], values: _Values) -> _Product:
 
 @pytest.fixture(scope="module")
 def headers(cc: str, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    include = write_headers(catalog(), tmp_path_factory.mktemp("headers"), "c_headers", "tcgen05_products")
+    include = write_headers(catalog(), tmp_path_factory.mktemp("headers"), "c_headers", "products")
     source = '#include "ptxmma/tcgen05_products.h"\n'
     made = library(cc, source, tmp_path_factory.mktemp("library"), "-O1", "-std=c99", *WARNINGS, *EXTERNAL, f"-I{include}")
     for name in ("is_legal", "k", "instruction", "d_columns", "d_row", "d_col", "a_depth", "scale_factors"):
@@ -261,7 +261,7 @@ __global__ void kernel(uint64_t* to, uint32_t start) { *to = A::descriptor(start
     arch = f"arch=compute_{target},code=sm_{target}"
     done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, "-std=c++17", "-gencode", arch, "-cubin", folder=tmp_path)
     assert (done.returncode == 0) == fits, done.stderr
-    assert fits or "the descriptors of K = 96 with a swizzle need sm_103a: take PTXMMA_SWIZZLE_NONE" in done.stderr
+    assert fits or "the descriptors of this K with a swizzle need sm_103a: take PTXMMA_SWIZZLE_NONE" in done.stderr
 
 
 _SCALED: _Values = {"m": 128, "n": 128, "dtype": "f32", "atype": "e2m1", "btype": "e2m1"}
@@ -397,7 +397,7 @@ def test_descriptors_of_k_96_go_on_at_an_address(cxx: str, tmp_path: Path) -> No
         ("P<shape<128>>::m", "the shape of a product is shape<m, n> or shape<m, n, k>"),
         ("tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, float, bf16>::m",
          "an element type is one of ptxmma's, such as ptxmma::f32"),
-        ("P<shape<128, 256, 32>>::m", "there is no such product: .* lacks the opcode, CTA group, block size, K"),
+        ("P<shape<128, 256, 32>>::m", "there is no such product: .* lacks the opcode, a qualifier, K"),
         ("tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, e4m3, bf16>::m",
          "types of this kind: D f16, A f16, B f16; or D f32, A f16 or bf16, B f16 or bf16"),
         ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>"
@@ -405,7 +405,7 @@ def test_descriptors_of_k_96_go_on_at_an_address(cxx: str, tmp_path: Path) -> No
         ("P<shape<128, 256>>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>::bytes", "does not read such an A"),
         ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, "
          "256>::bytes", "does not read such an A"),
-        ("Half::b_atom_tile<256, 16>::bytes", "only tf32 has tiles with 32-byte atoms: take b_tile"),
+        ("Half::b_atom_tile<256, 16>::bytes", "only tf32 has tiles with the 128-byte swizzle of 32-byte atoms: take b_tile"),
         ("P<shape<128, 256>>::a_atom_tile<128, 4>::bytes", "a multiple of that of an instruction and of 4, and at most 256"),
         ("Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 128>::type", "inaccessible|private"),
         ("+Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 64>::box_inner", "inaccessible|private"),

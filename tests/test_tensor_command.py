@@ -17,7 +17,8 @@ from ptxmma.catalog import instructions, resolution
 from ptxmma.catalog.description import describe
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.legal_products import in_words
-from ptxmma.catalog.product_types import enumerators, product_of_type, type_of_product
+from ptxmma.catalog.product_family import families
+from ptxmma.catalog.product_types import product_of_type, type_of_product
 from ptxmma.cli import main
 
 _OPCODE = "tcgen05.mma.cta_group::1.kind::f16"
@@ -287,12 +288,11 @@ def test_the_type_of_every_opcode_names_it_and_compiles(root: Path, cxx: str, tm
 
 
 def test_enumerators_are_those_of_the_headers(root: Path) -> None:
-    known = instructions.catalog()
-    multiplies = list(known.all(lambda entry: entry.operation == "tensor-multiply"))
+    (family,) = families(instructions.catalog())
     headers = "".join(
         (root / f"generated/include/ptxmma/{name}.h").read_text(encoding="utf-8") for name in ("tcgen05_products", "descriptors")
     )
-    for what, names in enumerators(known, multiplies).items():
+    for what, names in family.enumerators.items():
         (members,) = re.findall(rf"typedef enum ptxmma_tcgen05_{what} {{(.*?)}}", headers, re.S)
         assert re.findall(r"\bPTXMMA_\w+", re.sub(r"/\*.*?\*/", "", members, flags=re.S)) == list(names)
 

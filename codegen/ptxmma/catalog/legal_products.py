@@ -9,9 +9,20 @@ import msgspec
 
 from ptxmma.catalog import product_rules, resolution
 from ptxmma.catalog.instruction_facts import Instruction
-from ptxmma.model import Condition, Facts, ProductDepth, ProductLimit, ProductScale, ProductShape, ProductSparsity, ProductTypes
+from ptxmma.model import (
+    Condition,
+    Facts,
+    Granularity,
+    ProductDepth,
+    ProductLimit,
+    ProductScale,
+    ProductShape,
+    ProductSparsity,
+    ProductTypes,
+    TensorLayout,
+)
 
-_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductSparsity, ProductShape, ProductLimit, ProductScale)
+Rule = TypeVar("Rule", Granularity, ProductTypes, ProductDepth, ProductSparsity, ProductShape, ProductLimit, ProductScale, TensorLayout)
 
 
 def in_words(instruction: Instruction) -> list[str]:
@@ -57,22 +68,36 @@ def _where(conditions: Sequence[Condition]) -> str:
     return f" where {'; or '.join(texts)}" if all(texts) and texts else ""
 
 
-def met(rules: Sequence[_Rule], opcodes: Sequence[Facts]) -> list[_Rule]:
+def met(rules: Sequence[Rule], opcodes: Sequence[Facts]) -> list[Rule]:
     """The rules that can hold for an opcode; of their conditions only what tells the opcodes apart."""
     met = []
-    for rule in rules:
-        if alternatives := [part for part in rule.of if any(_may_hold(part, facts) for facts in opcodes)]:
-            parts = [_narrowed(part, opcodes) for part in alternatives]
-            met.append(msgspec.structs.replace(rule, of=tuple(parts) if all(parts) else ()))
+    for rule in admitting(rules, opcodes):
+        parts = [_telling(part, opcodes) for part in rule.of]
+        met.append(msgspec.structs.replace(rule, of=tuple(parts) if all(parts) else ()))
     return met
 
 
-def _narrowed(part: Condition, opcodes: Sequence[Facts]) -> Condition:
-    """A condition without the values that no opcode has, and without what every opcode meets."""
-    narrowed = {
+def admitting(rules: Sequence[Rule], opcodes: Sequence[Facts]) -> list[Rule]:
+    """The rules that can hold for an opcode; of their conditions only the alternatives and the values that some opcode has."""
+    return [msgspec.structs.replace(rule, of=of) for rule in rules if (of := admitted(rule.of, opcodes)) is not None]
+
+
+def admitted(conditions: Sequence[Condition], opcodes: Sequence[Facts]) -> tuple[Condition, ...] | None:
+    """Of conditions, the alternatives and the values that some opcode has; None where none can hold."""
+    alternatives = [part for part in conditions if any(_may_hold(part, facts) for facts in opcodes)]
+    return tuple(_had(part, opcodes) for part in alternatives) if alternatives or not conditions else None
+
+
+def _had(part: Condition, opcodes: Sequence[Facts]) -> Condition:
+    """A condition without the values that no opcode has."""
+    return {
         name: tuple(value for value in values if any(facts.get(name, value) == value for facts in opcodes)) for name, values in part.items()
     }
-    return {name: values for name, values in narrowed.items() if not all(facts.get(name) in values for facts in opcodes)}
+
+
+def _telling(part: Condition, opcodes: Sequence[Facts]) -> Condition:
+    """A condition without what every opcode meets."""
+    return {name: values for name, values in part.items() if not all(facts.get(name) in values for facts in opcodes)}
 
 
 def _may_hold(part: Condition, facts: Facts) -> bool:

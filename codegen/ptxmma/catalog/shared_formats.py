@@ -43,4 +43,5 @@ def read_by(spec: Spec, memory: SharedMemory, family: str) -> SharedMemory:
         swizzles=tuple(mode for mode in memory.swizzles if mode.name in encoded),
         layouts=tuple(each for each in layouts if each.swizzles),
         majorness=tuple(each for each in memory.majorness if reads(family, each.family)),
+        padded=tuple(each for each in memory.padded if reads(family, each.family)),
     )

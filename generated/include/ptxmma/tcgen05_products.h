@@ -2,7 +2,7 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 /**
  * @file
- * Products of tcgen05.mma: which shapes and types there are, their instruction descriptors, and where D lies.
+ * Products of tcgen05.mma: the legal shapes and types, their instruction descriptors, and the places of D.
  *
  * C++ has the same as a type: ptxmma::tcgen05_mma of <ptxmma/cuda/tcgen05_product.cuh>.
  * Sources are sections of PTX ISA 9.1.
@@ -40,13 +40,14 @@ typedef enum ptxmma_tcgen05_scale_vec {
 /** A product: what its opcode says, and what its instruction descriptor does. */
 typedef struct ptxmma_tcgen05_product {
   ptxmma_tcgen05_opcode opcode;
-  ptxmma_tcgen05_cta_group cta_group;
-  ptxmma_tcgen05_kind kind;
-  ptxmma_tcgen05_scale_vec scale_vec; /**< block size, where it is scaled */
+  ptxmma_tcgen05_cta_group cta_group; /**< thread blocks whose tensor memory holds D */
+  ptxmma_tcgen05_kind kind; /**< types of A and B, as far as the opcode names them */
+  ptxmma_tcgen05_scale_vec scale_vec; /**< scale factors along K, or elements along K that share one */
   uint32_t m, n, k;
   ptxmma_type dtype, atype, btype;
   ptxmma_type stype; /**< of the scale factors, where it is scaled */
-  ptxmma_majorness a_majorness, b_majorness;
+  ptxmma_majorness a_majorness;
+  ptxmma_majorness b_majorness;
 } ptxmma_tcgen05_product;
 
 /** A place in tensor memory, counted from the address of the operand. */
@@ -61,7 +62,7 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_sparse(ptxmma_tcgen05_product 
   return p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP;
 }
 
-/** Elements of A along K: half of them where A is sparse. */
+/** Elements of A along K: those that are kept where A is sparse. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_a_depth(ptxmma_tcgen05_product p) {
   return ptxmma_tcgen05_product_is_sparse(p) ? p.k / 2 : p.k;
 }
@@ -183,9 +184,9 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
          (((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) && p.k == 128) ||
          (((p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) && p.k == 192);
   if ((p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_1 && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8) && p.b_majorness == PTXMMA_MAJORNESS_MN) &&
-      !(p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0)) return 0;
+      !((p.n >= 16 && p.n <= 256 && (p.n - 16) % 16 == 0))) return 0;
   if ((p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8) && p.b_majorness == PTXMMA_MAJORNESS_MN) &&
-      !(p.n >= 32 && p.n <= 256 && (p.n - 32) % 32 == 0)) return 0;
+      !((p.n >= 32 && p.n <= 256 && (p.n - 32) % 32 == 0))) return 0;
   if ((p.a_majorness == PTXMMA_MAJORNESS_MN) &&
       !(((p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16) && ((p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8) || (p.kind == PTXMMA_TCGEN05_KIND_TI16))) || ((p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4) && ((1))))) return 0;
   if ((p.b_majorness == PTXMMA_MAJORNESS_MN) &&

@@ -17,11 +17,11 @@ namespace ptxmma {
 namespace detail {
 
 template <class Product>
-struct product_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
+struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
   // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
   static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
-    using chosen = product_options<Product, false, Options...>;
+    using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_desc.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<major_a, major_b>(choices), enable_input_d);
@@ -31,7 +31,7 @@ struct product_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, uint32_t words, class Use = void, class... Options>
   static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
     static_assert(words == 4 * Product::ctas, "ptxmma: disable_output_lane has 4 words for each CTA");
-    using chosen = product_options<Product, false, Options...>;
+    using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_desc.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<major_a, major_b>(choices), disable_output_lane, enable_input_d);
@@ -40,7 +40,7 @@ struct product_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
   // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
   template <ptxmma_majorness major_b, class Use = void, class... Options>
   static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
-    using chosen = product_options<Product, true, Options...>;
+    using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_tmem.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), enable_input_d);
@@ -50,7 +50,7 @@ struct product_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
   template <ptxmma_majorness major_b, uint32_t words, class Use = void, class... Options>
   static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
     static_assert(words == 4 * Product::ctas, "ptxmma: disable_output_lane has 4 words for each CTA");
-    using chosen = product_options<Product, true, Options...>;
+    using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_tmem.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), disable_output_lane, enable_input_d);
@@ -62,51 +62,51 @@ struct product_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
   template <bool ashift, int... Immediates, class... Hints, class... Operands>
   static PTXMMA_FUNCTION run(numbers<Immediates...>, types<Hints...>, const Operands&... operands) {
     constexpr ptxmma_tcgen05_product p = Product::p;
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_F16, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_f16)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_F16, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_f16)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_TF32, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_tf32)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_TF32, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_tf32)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_F8F6F4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_f8f6f4)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_F8F6F4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_f8f6f4)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_i8)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_i8)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_TI16, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_ti16)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_TI16, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_ti16)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_F16, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_1_kind_f16_ashift)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_F16, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_2_kind_f16_ashift)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_TF32, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_1_kind_tf32_ashift)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_TF32, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_2_kind_tf32_ashift)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_F8F6F4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_1_kind_f8f6f4_ashift)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_F8F6F4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_2_kind_f8f6f4_ashift)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_1_kind_i8_ashift)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_2_kind_i8_ashift)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_TI16, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_1_kind_ti16_ashift)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_TI16, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_2_kind_ti16_ashift)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_F16, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_f16)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_F16, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_f16)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_TF32, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_tf32)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_TF32, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_tf32)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_F8F6F4, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_f8f6f4)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_F8F6F4, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_f8f6f4)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_i8)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_i8)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_TI16, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_ti16)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_TI16, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_ti16)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_F16, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_1_kind_f16_ashift)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_F16, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_2_kind_f16_ashift)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_TF32, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_1_kind_tf32_ashift)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_TF32, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_2_kind_tf32_ashift)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_F8F6F4, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_1_kind_f8f6f4_ashift)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_F8F6F4, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_2_kind_f8f6f4_ashift)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_1_kind_i8_ashift)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_2_kind_i8_ashift)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_TI16, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_1_kind_ti16_ashift)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_TI16, PTXMMA_TCGEN05_NO_SCALE_VEC, true, tcgen05_mma_sp_cta_group_2_kind_ti16_ashift)
   }
 #endif
 };
 
 template <class Product>
-struct product_calls<PTXMMA_TCGEN05_MMA_SP, true, Product> {
+struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, true, Product> {
   // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
   static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
-    using chosen = product_options<Product, false, Options...>;
+    using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
-    choices.scale_a_id = checked_scale_id<Product>(scale_a_tmem.id);
-    choices.scale_b_id = checked_scale_id<Product>(scale_b_tmem.id);
+    choices.scale_a_id = chosen::checked_scale_id(scale_a_tmem.id);
+    choices.scale_b_id = chosen::checked_scale_id(scale_b_tmem.id);
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_desc.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<major_a, major_b>(choices), scale_a_tmem.address.bits, scale_b_tmem.address.bits, enable_input_d);
   )
 
   // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
   template <ptxmma_majorness major_b, class Use = void, class... Options>
   static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
-    using chosen = product_options<Product, true, Options...>;
+    using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
-    choices.scale_a_id = checked_scale_id<Product>(scale_a_tmem.id);
-    choices.scale_b_id = checked_scale_id<Product>(scale_b_tmem.id);
+    choices.scale_a_id = chosen::checked_scale_id(scale_a_tmem.id);
+    choices.scale_b_id = chosen::checked_scale_id(scale_b_tmem.id);
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_tmem.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), scale_a_tmem.address.bits, scale_b_tmem.address.bits, enable_input_d);
   )
 
@@ -116,26 +116,26 @@ struct product_calls<PTXMMA_TCGEN05_MMA_SP, true, Product> {
   template <bool ashift, int... Immediates, class... Hints, class... Operands>
   static PTXMMA_FUNCTION run(numbers<Immediates...>, types<Hints...>, const Operands&... operands) {
     constexpr ptxmma_tcgen05_product p = Product::p;
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_SCALE_VEC_1X, false, tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_scale_vec_1x)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_SCALE_VEC_1X, false, tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_scale_vec_1x)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_block32)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_block32)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_mxf4)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_mxf4)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_SCALE_VEC_2X, false, tcgen05_mma_sp_cta_group_1_kind_mxf4_scale_vec_2x)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_SCALE_VEC_2X, false, tcgen05_mma_sp_cta_group_2_kind_mxf4_scale_vec_2x)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_1_kind_mxf4_block32)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_2_kind_mxf4_block32)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_SCALE_VEC_2X, false, tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_2x)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_SCALE_VEC_2X, false, tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_2x)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_SCALE_VEC_4X, false, tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_4x)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_SCALE_VEC_4X, false, tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_4x)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK16, false, tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block16)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_BLOCK16, false, tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block16)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block32)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block32)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_SCALE_VEC_1X, false, tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_scale_vec_1x)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_SCALE_VEC_1X, false, tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_scale_vec_1x)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_1_kind_mxf8f6f4_block32)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_MXF8F6F4, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_2_kind_mxf8f6f4_block32)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_1_kind_mxf4)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_sp_cta_group_2_kind_mxf4)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_SCALE_VEC_2X, false, tcgen05_mma_sp_cta_group_1_kind_mxf4_scale_vec_2x)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_SCALE_VEC_2X, false, tcgen05_mma_sp_cta_group_2_kind_mxf4_scale_vec_2x)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_1_kind_mxf4_block32)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_MXF4, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_2_kind_mxf4_block32)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_SCALE_VEC_2X, false, tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_2x)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_SCALE_VEC_2X, false, tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_2x)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_SCALE_VEC_4X, false, tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_scale_vec_4x)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_SCALE_VEC_4X, false, tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_scale_vec_4x)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_BLOCK16, false, tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block16)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_BLOCK16, false, tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block16)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_1_kind_mxf4nvf4_block32)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_KIND_MXF4NVF4, PTXMMA_TCGEN05_BLOCK32, false, tcgen05_mma_sp_cta_group_2_kind_mxf4nvf4_block32)
   }
 #endif
 };

@@ -17,11 +17,11 @@ namespace ptxmma {
 namespace detail {
 
 template <class Product>
-struct product_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, Product> {
+struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, Product> {
   // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
   static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
-    using chosen = product_options<Product, false, Options...>;
+    using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<Collector>(), d_tmem.bits, a_desc.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<major_a, major_b>(choices), enable_input_d);
@@ -30,7 +30,7 @@ struct product_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, Product> {
   // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
   template <ptxmma_majorness major_b, class Use = void, class... Options>
   static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
-    using chosen = product_options<Product, true, Options...>;
+    using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<Collector>(), d_tmem.bits, a_tmem.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), enable_input_d);
@@ -39,7 +39,7 @@ struct product_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, Product> {
   // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
   static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, uint64_t zero_column_mask_desc, Options...) PTXMMA_BODY(
-    using chosen = product_options<Product, false, Options...>;
+    using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<Collector>(), d_tmem.bits, a_desc.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<major_a, major_b>(choices), enable_input_d, zero_column_mask_desc);
@@ -48,7 +48,7 @@ struct product_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, Product> {
   // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
   template <ptxmma_majorness major_b, class Use = void, class... Options>
   static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, uint64_t zero_column_mask_desc, Options...) PTXMMA_BODY(
-    using chosen = product_options<Product, true, Options...>;
+    using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<Collector>(), d_tmem.bits, a_tmem.bits, b_desc.bits, sp_meta_tmem.address.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), enable_input_d, zero_column_mask_desc);
@@ -60,11 +60,11 @@ struct product_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, Product> {
   template <bool ashift, int... Immediates, class... Hints, class... Operands>
   static PTXMMA_FUNCTION run(numbers<Immediates...>, types<Hints...>, const Operands&... operands) {
     constexpr ptxmma_tcgen05_product p = Product::p;
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_F16, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_ws_sp_cta_group_1_kind_f16)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_TF32, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_ws_sp_cta_group_1_kind_tf32)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_F8F6F4, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_ws_sp_cta_group_1_kind_i8)
-    PTXMMA_OPCODE(PTXMMA_TCGEN05_KIND_TI16, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_ws_sp_cta_group_1_kind_ti16)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_F16, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_ws_sp_cta_group_1_kind_f16)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_TF32, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_ws_sp_cta_group_1_kind_tf32)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_F8F6F4, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_ws_sp_cta_group_1_kind_f8f6f4)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_I8, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_ws_sp_cta_group_1_kind_i8)
+    PTXMMA_TCGEN05_OPCODE(PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_KIND_TI16, PTXMMA_TCGEN05_NO_SCALE_VEC, false, tcgen05_mma_ws_sp_cta_group_1_kind_ti16)
   }
 #endif
 };

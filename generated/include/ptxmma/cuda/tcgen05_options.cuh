@@ -4,109 +4,32 @@
 // What calls of products of tcgen05 take beside matrices: operands in tensor memory, and options, which are tags after the operands.
 #pragma once
 
-#include "hints.cuh"
 #include "tcgen05_product.cuh"
 
-#if __cplusplus >= 201402L
-namespace ptxmma {
-
-// Metadata of a sparse A.  Where an instruction reads one column of an even pair, `selector` says which.
-struct tensor_metadata {
-  tensor_address address;
-  uint32_t selector;
-};
-
-// Options of calls; negate_a and negate_b are those of other instructions, too, and <ptxmma/cuda/hints.cuh> has the hints.
-struct saturate {};  // whether sums of integers saturate
-struct sparsity_version {};  // version of sparsity: 1 on sm_107a, 0 elsewhere; of a dense product it means nothing
-struct ashift {};  // the rows of A move down by one, except for the last
-template <int Columns>
-struct max_shift {};  // largest shift at which .ws may reuse B
-template <int Power>
-struct scale_input_d {};  // D is divided by 2 to the power of it before the product is added
-
 #if __cplusplus >= 201703L
+namespace ptxmma {
 namespace detail {
 
-template <class...>
-struct types {};
-template <int...>
-struct numbers {};
-
-// The parameter of wrappers that a hint is for; void of another tag.
-template <class...>
-struct nothing {
-  using type = void;
-};
-template <class Tag, class Use = void>
-struct hint_for {
-  using type = void;
-};
+// Whether a tag is an option of these calls.
 template <class Tag>
-struct hint_for<Tag, typename nothing<typename Tag::hint>::type> {
-  using type = typename Tag::hint;
-};
-
-// The hint for a parameter among options.
-template <class Wanted, class... Options>
-struct hint_among {
-  using type = no_hint;
-};
-template <class Wanted, class First, bool Found, class... Others>
-struct hint_from {
-  using type = First;
-};
-template <class Wanted, class First, class... Others>
-struct hint_from<Wanted, First, false, Others...> : hint_among<Wanted, Others...> {};
-template <class Wanted, class First, class... Others>
-struct hint_among<Wanted, First, Others...> : hint_from<Wanted, First, given<Wanted, typename hint_for<First>::type>::value, Others...> {};
-
-// The number that a tag among options gives.
-template <template <int> class Tag, class... Options>
-struct number_among {
-  static constexpr bool given = false;
-  static constexpr int value = 0;
-  using type = numbers<>;
-};
-template <template <int> class Tag, int Number, class... Others>
-struct number_among<Tag, Tag<Number>, Others...> {
-  static constexpr bool given = true;
-  static constexpr int value = Number;
-  using type = numbers<Number>;
-};
-template <template <int> class Tag, class First, class... Others>
-struct number_among<Tag, First, Others...> : number_among<Tag, Others...> {};
-
-// Whether a tag is an option.
-template <class Tag>
-struct is_option {
+struct tcgen05_option {
   static constexpr bool value = !given<void, typename hint_for<Tag>::type>::value || given<Tag, saturate, negate_a, negate_b, sparsity_version, ashift>::value;
 };
-template <int Columns>
-struct is_option<max_shift<Columns>> {
+template <int Number>
+struct tcgen05_option<max_shift<Number>> {
   static constexpr bool value = true;
 };
-template <int Power>
-struct is_option<scale_input_d<Power>> {
+template <int Number>
+struct tcgen05_option<scale_input_d<Number>> {
   static constexpr bool value = true;
 };
-
-// An ID of scale factors; one at which the product reads none ends the kernel, where the descriptor would take its low bits.  Nothing is left of
-// the test where the ID is constant and legal.
-#ifdef PTXMMA_DEVICE_CODE
-template <class Product>
-static __device__ __forceinline__ uint32_t checked_scale_id(uint32_t id) {
-  if (!ptxmma_tcgen05_product_scale_id_is_legal(Product::p, id)) __trap();
-  return id;
-}
-#endif
 
 // What the options of a call say.
 template <class Product, bool TensorA, class... Options>
-struct product_options {
+struct tcgen05_options {
   static constexpr ptxmma_tcgen05_product p = Product::p;
-  static_assert((is_option<Options>::value && ...),
-                "ptxmma: the options of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_input_d<Power>, and the hints of <ptxmma/cuda/hints.cuh>");
+  static_assert((tcgen05_option<Options>::value && ...),
+                "ptxmma: the options of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_input_d<Number>, and the hints of <ptxmma/cuda/hints.cuh>");
   static_assert(!given<saturate, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_I8)), "ptxmma: saturate is for kind::i8");
   static_assert(!given<negate_a, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_TI16 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)), "ptxmma: negate_a is for kind::f16, kind::tf32, kind::f8f6f4, kind::ti16, kind::mxf8f6f4, kind::mxf4, kind::mxf4nvf4");
   static_assert(!given<negate_b, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_TI16 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)), "ptxmma: negate_b is for kind::f16, kind::tf32, kind::f8f6f4, kind::ti16, kind::mxf8f6f4, kind::mxf4, kind::mxf4nvf4");
@@ -117,12 +40,21 @@ struct product_options {
   static_assert(!number_among<scale_input_d, Options...>::given || (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32))), "ptxmma: scale_input_d is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32");
 
   static constexpr bool has_ashift = given<ashift, Options...>::value;
-  using immediates = typename number_among<scale_input_d, Options...>::type;
+  using immediates = typename joined<typename number_among<scale_input_d, Options...>::type>::type;
   template <class... Parameters>
   PTXMMA_MEMBER types<typename hint_among<Parameters, Options...>::type...> hints() {
     static_assert((given<typename hint_for<Options>::type, void, Parameters...>::value && ...), "ptxmma: a hint is for another instruction: tcgen05.mma and tcgen05.mma.sp take CollectorA and CollectorB of <ptxmma/cuda/hints.cuh>; tcgen05.mma.ws and tcgen05.mma.ws.sp take Collector of <ptxmma/cuda/hints.cuh>");
     return {};
   }
+
+  // An ID of scale factors; one at which the product reads none ends the kernel, where the descriptor would take its low bits.  Nothing is
+  // left of the test where the ID is constant and legal.
+#ifdef PTXMMA_DEVICE_CODE
+  static __device__ __forceinline__ uint32_t checked_scale_id(uint32_t id) {
+    if (!ptxmma_tcgen05_product_scale_id_is_legal(p, id)) __trap();
+    return id;
+  }
+#endif
 
   // What they say to the instruction descriptor.
   PTXMMA_MEMBER ptxmma_tcgen05_choices choices() {
@@ -130,17 +62,16 @@ struct product_options {
     chosen.saturate = given<saturate, Options...>::value;
     chosen.negate_a = given<negate_a, Options...>::value;
     chosen.negate_b = given<negate_b, Options...>::value;
-    chosen.sparsity_version = given<sparsity_version, Options...>::value;
     chosen.max_shift = number_among<max_shift, Options...>::value == 8 ? 1 : number_among<max_shift, Options...>::value == 16 ? 2 : number_among<max_shift, Options...>::value == 32 ? 3 : 0;
+    chosen.sparsity_version = given<sparsity_version, Options...>::value;
     return chosen;
   }
 };
 
 }  // namespace detail
-#endif
 }  // namespace ptxmma
 
 // The function of an opcode, in the headers of calls.
-#define PTXMMA_OPCODE(of_kind, of_cta_group, of_scale_vec, of_ashift, function) \
-  if constexpr (p.kind == of_kind && p.cta_group == of_cta_group && p.scale_vec == of_scale_vec && ashift == of_ashift) return ::ptxmma::function<Immediates..., Hints...>(operands...);
+#define PTXMMA_TCGEN05_OPCODE(of_cta_group, of_kind, of_scale_vec, of_ashift, function) \
+  if constexpr (p.cta_group == of_cta_group && p.kind == of_kind && p.scale_vec == of_scale_vec && ashift == of_ashift && true) return ::ptxmma::function<Immediates..., Hints...>(operands...);
 #endif

@@ -9,7 +9,12 @@ from typing import NamedTuple
 
 from ptxmma.catalog.descriptor_bits import ones, spare, width_of
 from ptxmma.catalog.descriptor_codec import Codec
+from ptxmma.catalog.descriptor_readers import reads
+from ptxmma.catalog.resolution import OPERATION
 from ptxmma.model import Condition, DescriptorField, DescriptorFormat, Spec
+
+#: Bits of a field whose numbers a mask of 32 bits counts.
+_SMALL = 5
 
 
 class Member(NamedTuple):
@@ -159,6 +164,10 @@ def _checks(codec: Codec) -> Iterator[Check]:
         if masks.keys() <= {_mask(range(1 << width_of(field)))}:
             continue
         *others, last = masks
+        if width_of(field) > _SMALL:
+            chosen = [f"{_hold(tested, masks[mask])} ? {_has_bit(field, mask)} : " for mask in others]
+            yield Check(field.name, f"{''.join(chosen)}{_has_bit(field, last)}")
+            continue
         text = f"{last:#x}u"
         for mask in others:
             text = f"({_hold(tested, masks[mask])} ? {mask:#x}u : {text})"
@@ -169,10 +178,15 @@ def _size_checks(spec: Spec, format: DescriptorFormat, kind: str) -> Iterator[Ch
     """A condition for M and N together: some product of the kind has them, with any of its opcodes and depths."""
     fields = {field.name: field for field in format.fields}
     products = spec.tensor_products
-    if products is None or not {"m", "n"} <= fields.keys() or not any(_fits(row.of, kind=kind) for row in products.types):
+    if (
+        products is None
+        or not {"m", "n"} <= fields.keys()
+        or not any(_fits(row.of, **({"kind": kind} if kind else {})) for row in products.types)
+    ):
         return
-    names = [entry.name for entry in spec.instructions if any(kind in form.qualifiers.get("kind", ()) for form in entry.forms)]
-    rows = [row for row in products.shapes if any(_fits(row.of, kind=kind, name=name) for name in names)]
+    readers = [entry for entry in spec.instructions if entry.operation == OPERATION and reads(entry.family, format.family)]
+    names = [entry.name for entry in readers if not kind or any(kind in form.qualifiers.get("kind", ()) for form in entry.forms)]
+    rows = [row for row in products.shapes if any(_fits(row.of, **({"kind": kind} if kind else {}), name=name) for name in names)]
     columns: dict[int, set[int]] = {}
     for row in rows:
         numbers = {number for span in row.n for number in range(span.first, span.last + 1, span.step)}
@@ -181,8 +195,9 @@ def _size_checks(spec: Spec, format: DescriptorFormat, kind: str) -> Iterator[Ch
     together: dict[int, list[int]] = {}
     for size, stored in columns.items():
         together.setdefault(_mask(stored), []).append(size)
-    legal = [f"({_among(fields['m'], sizes)} && UINT64_C({mask:#x}) >> {_stored(fields['n'])} & 1)" for mask, sizes in together.items()]
-    yield Check("m, n", " || ".join(legal))
+    legal = [f"({_among(fields['m'], sizes)} && {_has_bit(fields['n'], mask)})" for mask, sizes in together.items()]
+    if legal:
+        yield Check("m, n", " || ".join(legal))
 
 
 def _fits(conditions: Iterable[Condition], **facts: str) -> bool:
@@ -192,7 +207,8 @@ def _fits(conditions: Iterable[Condition], **facts: str) -> bool:
 
 def _number(field: DescriptorField, value: int) -> int:
     """The number that a field holds for a value."""
-    return (value - field.less) >> field.shift
+    named = dict(_pairs(field))
+    return named.get(str(value), (value - field.less) >> field.shift)
 
 
 def _mask(numbers: Iterable[int]) -> int:
@@ -221,7 +237,17 @@ def _among(field: DescriptorField, numbers: list[int]) -> str:
     """Whether a field holds one of the numbers."""
     if width_of(field) == 1:
         return _stored(field) if numbers == [1] else f"!{_stored(field)}"
-    return f"{_mask(numbers):#x}u >> {_stored(field)} & 1"
+    return f"{_mask(numbers):#x}u >> {_stored(field)} & 1" if width_of(field) <= _SMALL else _has_bit(field, _mask(numbers))
+
+
+def _has_bit(field: DescriptorField, mask: int) -> str:
+    """Whether a mask has the bit that a field counts; of a wide field, a word of the mask for each 64 numbers."""
+    first, *words = (mask >> low & ones(64) for low in range(0, 1 << width_of(field), 64))
+    stored = _stored(field)
+    if not words:
+        return f"UINT64_C({first:#x}) >> {stored} & 1"
+    chosen = "".join(f"{stored} >> 6 == {number} ? UINT64_C({word:#x}) : " for number, word in enumerate(words, 1))
+    return f"({chosen}UINT64_C({first:#x})) >> ({stored} & 63) & 1"
 
 
 def _stored(field: DescriptorField) -> str:

@@ -1,0 +1,64 @@
+"""Products in C: the expressions of what conditions of the spec test, and how C writes its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxmma.catalog.chosen_product import argument_of
+from ptxmma.catalog.cplusplus import enumerator
+from ptxmma.catalog.product_family import ProductFamily
+from ptxmma.catalog.product_rules import TYPES
+from ptxmma.generator.emit import c_text
+from ptxmma.generator.emit.c_conditions import Fact, Write, among
+from ptxmma.model import DescriptorField, DescriptorFormat, formula
+
+
+def known_facts(family: ProductFamily) -> dict[str, Fact]:
+    """The facts that conditions test: the C expression of each fact of a product ``p``, and the function that writes its values."""
+    types = {name: (f"p.{name}", type_macro) for name in (*TYPES, *(["stype"] if family.rules.scales else []))}
+    sizes = {name: (f"p.{name}", str) for name in "mnk"}
+    qualifiers = {name: (f"p.{name}", writer(family, name)) for name in family.qualifiers}
+    sides = {f"{name}_majorness": (f"p.{name}_majorness", majorness_macro) for name in family.sides}
+    sparse = (f"(uint32_t)ptxmma_{family.stem}_product_is_sparse(p)" if family.sparse else "0", str)
+    return {"name": ("p.opcode", enumerator), "sparse": sparse, **types, **sizes, **qualifiers, **_extents(family, qualifiers), **sides}
+
+
+def type_macro(name: str) -> str:
+    """The enumerator of an element type."""
+    return f"PTXMMA_TYPE_{c_text.macro(name)}"
+
+
+def majorness_macro(name: str) -> str:
+    """The enumerator of a majorness."""
+    return f"PTXMMA_MAJORNESS_{name}"
+
+
+def writer(family: ProductFamily, qualifier: str) -> Write:
+    """The function that writes the values of a qualifier in C, also where it is left out."""
+    return lambda value: family.enumerator(qualifier, value)
+
+
+def _extents(family: ProductFamily, qualifiers: dict[str, Fact]) -> dict[str, Fact]:
+    """The sizes that the values of a qualifier spell: ``{"ctas": "(p.cta_group == PTXMMA_TCGEN05_CTA_GROUP_2 ? 2 : 1)"}``."""
+    sizes: dict[tuple[str, str], dict[int, dict[str, None]]] = {}
+    for opcode in family.opcodes:
+        for qualifier, value in family.values(opcode).items():
+            extents = opcode.variant.instruction.extents.get(qualifier)
+            for name in (*extents.values.get(value, ()), *formula.placeholders(extents.pattern)) if extents else ():
+                sizes.setdefault((name, qualifier), {}).setdefault(opcode.extents[name], {})[value] = None
+    facts: dict[str, Fact] = {}
+    for (name, qualifier), numbers in sizes.items():
+        smallest, *others = sorted(numbers)
+        chain = "".join(f"{among(*qualifiers[qualifier], numbers[number])} ? {number} : " for number in others)
+        facts[name] = f"({chain}{smallest})" if chain else str(smallest), str
+    return facts
+
+
+def open_fields(family: ProductFamily, format: DescriptorFormat) -> Iterator[DescriptorField]:
+    """The fields of an instruction descriptor that a product leaves open; not those that only some targets have."""
+    known = known_facts(family)
+    for field in format.fields:
+        others = [case for case in field.cases if any(case.values.values())]
+        some = bool(others) and all(case.targets for case in others)
+        if field.fixed is None and (argument_of(field.name) or field.name) not in known and not some:
+            yield field

@@ -1,0 +1,96 @@
+"""Accumulators of products from tensor memory to registers, in C++: the loads and where elements of D arrive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ptxmma.catalog.cplusplus import front_name, header, identifier
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.product_family import ProductFamily
+from ptxmma.generator.emit import c_text
+from ptxmma.model import Spec, TensorMemory
+
+_LOAD = "tensor-load"
+#: The extents of the loads that serve: lanes, the bits of each, and how many times as many.
+_EXTENTS = {"lanes", "span", "n"}
+
+
+def values(catalog: Catalog, memory: TensorMemory, families: Sequence[ProductFamily]) -> dict[str, Any] | None:
+    """The values for the template of accumulators of families whose D lies in a memory; None where no loads of it serve."""
+    spec = catalog.database.spec
+    every = catalog.all(lambda entry: entry.operation == _LOAD)
+    loads = [load for load in every if spec.tensor_memory_of(load.variant.facts) is memory and load.extents.keys() >= _EXTENTS]
+    ways = [(half, packed) for half in (False, True) for packed in (False, True)]
+    chosen = [way for half, packed in ways if (way := _load(memory, families, loads, half=half, packed=packed))]
+    if len(chosen) < len(ways):
+        return None
+    return {
+        "memory": memory,
+        "products": [family.header for family in families],
+        "loads_header": header(loads[0]),
+        "front": front_name(loads[0].variant)[0],
+        "wait": _wait(spec, loads[0]),
+        "registers": _registers(spec, families, memory),
+        "loads": chosen,
+        "threads": memory.lanes,
+        "lanes": memory.partition,
+        "half": memory.partition // 2,
+        "cell": memory.cell,
+    }
+
+
+def _wait(spec: Spec, load: Instruction) -> str:
+    """The function that waits for loads; empty where they are complete when they are executed."""
+    steps = (step for protocol in spec.protocols if load.family in protocol.families for step in protocol.steps)
+    names = {step.instruction for step in steps if step.role == "wait-loads"}
+    return next((identifier(entry.stem) for entry in spec.instructions if entry.name in names), "")
+
+
+def _registers(spec: Spec, families: Sequence[ProductFamily], memory: TensorMemory) -> dict[str, str]:
+    """The C++ type of a register of D, by its element type; narrow elements share one."""
+    names = dict.fromkeys(name for family in families for row in family.rules.types for name in row.dtype)
+    elements = {element.name: element for element in spec.types.elements}
+    word = next(entry.c_type for entry in spec.types.registers if entry.bits == memory.cell)
+    return {identifier(name): elements[name].c_type if elements[name].bits == memory.cell else word for name in names}
+
+
+def _load(
+    memory: TensorMemory, families: Sequence[ProductFamily], loads: Sequence[Instruction], *, half: bool, packed: bool
+) -> dict[str, Any] | None:
+    """The widest load of all lanes of a warp, or half of them, packed or not, that D of every N is a multiple of."""
+    spans = [span for family in families for row in family.rules.shapes for span in row.n]
+    step = math.gcd(*(number for span in spans for number in (span.first, span.step)))
+    lanes = memory.partition // (2 if half else 1)
+    fitting = [
+        entry
+        for entry in loads
+        if entry.extents["lanes"] == lanes and (_element_bits(entry) < memory.cell) == packed and step % _columns(entry) == 0
+    ]
+    if not fitting:
+        return None
+    widest = max(fitting, key=lambda entry: (entry.extents["span"], entry.extents["n"]))
+    _, (element, *_) = front_name(widest.variant)
+    r = widest.forms[0].operands[0]
+    assert r.layout is not None
+    return {
+        "half": "true" if half else "false",
+        "packed": "true" if packed else "false",
+        "layout": c_text.identifier(r.layout.name),
+        "columns": _columns(widest),
+        "registers": r.registers // widest.extents["n"],
+        "most": widest.extents["n"],
+        "shape": (lanes, widest.extents["span"]),
+        "type": element,
+    }
+
+
+def _columns(entry: Instruction) -> int:
+    """The columns of tensor memory that the load reads where it does so once."""
+    return entry.extents["span"] // _element_bits(entry)
+
+
+def _element_bits(entry: Instruction) -> int:
+    layout = entry.forms[0].operands[0].layout
+    return layout.bits if layout else 0
