@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import itertools
 import json
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,7 +19,7 @@ from click.testing import CliRunner
 
 import ptxmma
 from ptxmma.catalog.conversion import Arrange, Conversion, Side
-from ptxmma.catalog.conversion_text import expression
+from ptxmma.catalog.exchanges import expression
 from ptxmma.catalog.instructions import Catalog, catalog
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
 from ptxmma.cli import main
@@ -106,17 +108,21 @@ def _verify(source: ptxmma.Operand, target: ptxmma.Operand, conversion: Conversi
     wanted = _elements(target, conversion.target, shared, threads)
     if conversion.k:
         assert target.layout is not None
-        axis = {target.layout.plane[0]: "row", target.layout.plane[1]: "col"}[target.layout.summed]
+        ordered = target.layout.summed or target.layout.plane[1]  # of an operand that is stored, its columns
+        axis = {target.layout.plane[0]: "row", target.layout.plane[1]: "col"}[ordered]
         wanted = {place: element | {axis: conversion.k[element[axis]]} for place, element in wanted.items()}
     _arrives(conversion, given, wanted, threads)
 
 
 def _arrives(conversion: Conversion, given: dict[tuple[int, int], Any], wanted: dict[tuple[int, int], Any], threads: int) -> None:
     kind, quads, lanes, same = conversion.kind, True, True, True
+    warps = 1 << sum(place.name == "warp" for place in conversion.target.places)
     for (thread, i), element in wanted.items():
-        found = conversion.find(thread % _WARP, i, warp=thread // _WARP)
-        assert given[found["warp"] * _WARP + found["lane"], found["i"]] == element
-        own = found["warp"] == thread // _WARP
+        warp = thread // _WARP
+        found = conversion.find(thread % _WARP, i, warp=warp % warps, cta=warp // warps)
+        source_warp = found["cta"] * warps + found["warp"]
+        assert given[source_warp * _WARP + found["lane"], found["i"]] == element
+        own = source_warp == warp
         lanes &= own
         quads &= own and found["lane"] // 4 == thread % _WARP // 4
         same &= own and found["lane"] == thread % _WARP
@@ -236,17 +242,32 @@ def _tensor(name: str, n: int, through: str) -> TensorFragment:
     return operand.through(ptxmma.instruction(through))
 
 
-def _located(fragment: TensorFragment, side: Side, rows: int, cols: int) -> dict[tuple[int, int], dict[str, int]]:
-    """The elements by ``(thread, i)``, from where the fragment locates each."""
-    bits = min(fragment.places.unit, fragment.registers.bits)
+def _located(fragment: TensorFragment, side: Side) -> None:
+    """Every element of the first tile is where the fragment locates it.
+
+    Scale factors that share a cell are blocks of several instructions.
+    """
+    where = fragment.places
+    bits = min(where.unit, fragment.registers.bits)
+    copies = [axis for axis in where.layout.apart if where.sizes[axis] > 1]
     held = {}
-    for row, col in itertools.product(range(rows), range(cols)):
-        place = fragment.locate(row, col)
-        load = fragment.addresses(place.warp).index(place.address)
-        i = ((load * fragment.registers.registers + place.register) * 32 + place.bit) // bits
-        held[place.warp * _WARP + place.lane, i] = {"row": row, "col": col}
-    assert all(side.coords(lane=thread % _WARP, warp=thread // _WARP, i=i) == element for (thread, i), element in held.items())
-    return held
+    for chosen in itertools.product(*where.selections.values()):
+        selected = dict(zip(where.selections, chosen, strict=True))
+        for point in itertools.product(*map(range, where.sizes.values())):
+            named = dict(zip(where.sizes, point, strict=True))
+            place = fragment.locate(**named, **selected)
+            load = fragment.addresses(place.warp).index(place.address)
+            i = ((load * fragment.registers.registers + place.register) * 32 + place.bit) // bits
+            element = {axis: number + sum(selected.values()) * (axis == "block") for axis, number in named.items() if axis not in copies}
+            if i < 1 << side.elements:
+                held[(place.cta * 4 + place.warp) * _WARP + place.lane, i] = element
+    same = set()
+    for (thread, i), element in held.items():
+        cta, warp = divmod(thread // _WARP, 4)
+        told = side.coords(lane=thread % _WARP, warp=warp, cta=cta, i=i)
+        assert all(told[axis] == number for axis, number in element.items() if axis in told)  # others are named as the other side has them
+        same.add((tuple(element.items()), tuple(told.items())))
+    assert len({element for element, _ in same}) == len({told for _, told in same}) == len(same)
 
 
 @pytest.mark.parametrize(
@@ -260,9 +281,25 @@ def test_a_load_of_tensor_memory_to_stmatrix(shape: str, kind: str) -> None:
     )
     conversion = ptxmma.convert(source, target)
     assert conversion.kind == kind
-    given = _located(source, conversion.source, 128, 16)
-    wanted = _elements(target, conversion.target, frozenset(), 128)
-    _arrives(conversion, given, wanted, 128)
+    _located(source, conversion.source)
+    _arrives_whole(conversion)
+
+
+def _arrives_whole(conversion: Conversion) -> None:
+    """Every element of all tiles arrives, in every thread of a side."""
+    parts = [sum(place.name == name for place in conversion.target.places) for name in ("warp", "cta")]
+    threads = _WARP << sum(parts)
+
+    def every(side: Side) -> dict[tuple[int, int], Any]:
+        numbers = itertools.product(range(threads), range(1 << side.numbers))
+        split = {(thread, i): divmod(thread // _WARP, 1 << parts[0]) for thread, i in numbers}
+        return {(thread, i): side.coords(lane=thread % _WARP, warp=warp, cta=cta, i=i) for (thread, i), (cta, warp) in split.items()}
+
+    given, wanted = every(conversion.source), every(conversion.target)
+    if conversion.k:
+        axis = conversion.target.ordered
+        wanted = {place: element | {axis: conversion.k[element[axis]]} for place, element in wanted.items()}
+    _arrives(conversion, given, wanted, threads)
 
 
 @pytest.mark.parametrize(
@@ -275,12 +312,9 @@ def test_a_product_in_tensor_memory_as_a_of_the_next(load: str, store: str, kind
     target = _tensor("a-tmem", 32, f"tcgen05.st.sync.aligned.{store}.b32")
     conversion = ptxmma.convert(source, target)
     assert (conversion.kind, conversion.source.tiles, conversion.target.tiles) == (kind, 1, 2)
-    given = _located(source, conversion.source, 128, 32)
-    first = _located(target, conversion.target, 128, 16)
-    second = {
-        (thread, (1 << conversion.target.elements) + i): element | {"col": 16 + element["col"]} for (thread, i), element in first.items()
-    }
-    _arrives(conversion, given, first | second, 128)
+    _located(source, conversion.source)
+    _located(target, conversion.target)
+    _arrives_whole(conversion)
 
 
 def test_columns_that_are_no_power_of_two() -> None:
@@ -290,6 +324,73 @@ def test_columns_that_are_no_power_of_two() -> None:
     assert (conversion.kind, conversion.source.tiles, conversion.target.tiles) == ("same", 1, 4)
     with pytest.raises(ValueError, match="loads of 128 columns take more than the operand, which has 192"):
         ptxmma.convert(_tensor("d-tmem", 192, "tcgen05.ld.sync.aligned.32x32b.x128.b32"), store)
+
+
+#: Products whose operands lie in tensor memory: spelling, M, N and types.
+_PRODUCTS: list[tuple[str, list[int], list[int], tuple[str, ...]]] = [
+    ("tcgen05.mma.cta_group::1.kind::f16", [64, 128], [16, 24, 48, 96, 112, 192], ("f32", "bf16", "bf16")),
+    ("tcgen05.mma.cta_group::2.kind::f16", [128, 256], [32, 48, 96, 112, 192], ("f16", "f16", "f16")),
+    ("tcgen05.mma.ws.cta_group::1.kind::f16", [32, 64, 128], [64, 128], ("f32", "bf16", "bf16")),
+    ("tcgen05.mma.cta_group::1.kind::tf32", [64, 128], [24, 96], ("f32", "tf32", "tf32")),
+    ("tcgen05.mma.cta_group::2.kind::f8f6f4", [128, 256], [32, 96], ("f32", "e4m3", "e4m3")),
+    ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X", [128], [32, 96], ("f32", "e4m3", "e4m3", "ue8m0")),
+    ("tcgen05.mma.cta_group::2.kind::mxf4.block_scale.scale_vec::2X", [256], [64, 96], ("f32", "e2m1", "e2m1", "ue8m0")),
+]
+_SHAPES = ("32x32b.x1", "32x32b.x8", "32x32b.x16", "16x64b.x4", "16x128b.x2", "16x256b.x1", "16x256b.x4", "32x32b.x4.pack::16b")
+
+
+def _random_fragment(draw: random.Random, transfer: str) -> TensorFragment | None:
+    """An operand in tensor memory through a load or store; None where these do not fit."""
+    spelling, rows, columns, types = draw.choice(_PRODUCTS)
+    named: Any = dict(zip(("dtype", "atype", "btype", "stype"), types, strict=False))
+    product = ptxmma.instruction(spelling, m=draw.choice(rows), n=draw.choice(columns), **named)
+    operand = draw.choice([operand for form in product.forms for operand in form.operands if isinstance(operand, ptxmma.TensorOperand)])
+    shape = draw.choice(_SHAPES) if transfer == "ld" else draw.choice(_SHAPES).replace(".pack", ".unpack")
+    try:
+        return operand.through(ptxmma.instruction(f"tcgen05.{transfer}.sync.aligned.{shape}.b32"))
+    except ValueError:
+        return None
+
+
+def _random_pair(draw: random.Random, fragments: list[ptxmma.Operand]) -> tuple[Fragment | None, Fragment | None]:
+    """Operands of which one or both lie in tensor memory."""
+    kind = draw.randrange(3)
+    source = draw.choice(fragments) if kind == 0 else _random_fragment(draw, "ld")
+    target = draw.choice(fragments) if kind == 1 else _random_fragment(draw, "st")
+    return source, target
+
+
+def _check_random_pair(source: Fragment, target: Fragment) -> str:
+    """The kind of the conversion, after every element has arrived; or the reason of a refusal."""
+    try:
+        conversion = ptxmma.convert(source, target)
+    except ValueError as error:
+        return str(error)
+    if max(conversion.source.numbers, conversion.target.numbers) > 6:
+        return "large"
+    for each in (conversion, conversion.permuted):
+        if each is not None:
+            for fragment, side in ((source, each.source), (target, each.target)):
+                if isinstance(fragment, TensorFragment):
+                    _located(fragment, side)
+            _arrives_whole(each)
+    return conversion.kind
+
+
+def test_random_operands_in_tensor_memory() -> None:
+    """Loads to stores, loads to fragments and fragments to stores, of N that are no powers of two, too, and of scale factors."""
+    draw = random.Random(11)
+    small = [operand for operand in _fragments(catalog()) if operand.elements <= 32]
+    found: collections.Counter[str] = collections.Counter()
+    for _ in range(60):
+        source, target = _random_pair(draw, small)
+        if source is not None and target is not None:
+            found[_check_random_pair(source, target)] += 1
+    assert {"same", "quad", "warp", "memory"} <= found.keys()
+    refused = [text for text in found if " " in text]
+    assert all(
+        re.search("take more than the operand|nothing of the operand lies|of the other operand are no multiple", text) for text in refused
+    )
 
 
 def test_what_has_no_elements_in_registers() -> None:
@@ -333,6 +434,43 @@ def test_the_command_reaches_tensor_memory() -> None:
     assert (code, "d-tmem lies in tensor memory: --as needs --through, the load of its registers" in output) == (2, True)
 
 
+def test_the_command_takes_operands_in_tensor_memory_on_both_sides() -> None:
+    """Registers to A of a product there; D there, through registers, to A of the next product, whose N is another."""
+    store = ["--as-through", "tcgen05.st.sync.aligned.32x32b.x8.b32"]
+    target = ["--as", "tcgen05.mma.cta_group::1.kind::f16", "--as-operand", "a-tmem"]
+    types = "dtype=f32,atype=bf16,btype=bf16"
+    mma = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+    code, output = _layout(mma, "--operand", "d", *target, *store, "--as-product", f"m=128,n=64,{types}")
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64, **_TYPES).operand("a-tmem")
+    assert isinstance(product, ptxmma.TensorOperand)
+    through = product.through(ptxmma.instruction(store[1]))
+    assert (code, output) == (0, f"{ptxmma.convert(_operand(mma, 'd'), through)}\n")
+    source = [
+        "tcgen05.mma.cta_group::1.kind::f16",
+        "--m",
+        "128",
+        "--n",
+        "32",
+        *types.replace("=", " ").replace("dtype", "--dtype").split(","),
+    ]
+    source = [word for part in source for word in part.replace("atype", "--atype").replace("btype", "--btype").split()]
+    source += ["--operand", "d-tmem", "--through", "tcgen05.ld.sync.aligned.32x32b.x32.b32"]
+    code, output = _layout(*source, *target, *store, "--as-product", "n=64")
+    assert (code, output) == (0, f"{ptxmma.convert(_tensor('d-tmem', 32, source[-1]), through)}\n")
+    for more, message in (
+        ([*target, "--as-product", "n=64"], "a-tmem lies in tensor memory: --as needs --as-through, the store of its registers"),
+        (
+            [*target, *store, "--as-product", "rows=64"],
+            "--as-product rows=64: write NAME=VALUE, separated by commas; the names are m, n, k",
+        ),
+        (["--as", mma, *store], f"--as-through is for an operand in tensor memory: a of {mma} is in registers"),
+        (store, "--as-through is about the instruction of --as INSTRUCTION, which is missing"),
+        (["--as", target[1], *store], "has no operand with elements in registers; it has: none; in tensor memory: d-tmem, a-tmem"),
+    ):
+        code, output = _layout(*source, *more)
+        assert (code, message in output) == (2, True), output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -344,7 +482,7 @@ def test_the_command_reaches_tensor_memory() -> None:
             "--as prints text, with --json the same for programs, or with --format cuda a function",
         ),
         (["--operand", "d", "--format", "cuda"], "--format cuda is for --as"),
-        (["--operand", "d", "--as-operand", "a"], "--as-operand names an operand of --as INSTRUCTION, which is missing"),
+        (["--operand", "d", "--as-operand", "a"], "--as-operand is about the instruction of --as INSTRUCTION, which is missing"),
         (["--operand", "d", "--as", "tcgen05.wait::ld.sync.aligned"], "has no operand with elements in registers; it has: none"),
     ],
 )

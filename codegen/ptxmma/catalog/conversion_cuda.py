@@ -3,64 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from ptxmma.catalog.conversion_text import expression, header, names
-from ptxmma.catalog.exchanges import Arrange, Shuffle, Step
-
-if TYPE_CHECKING:
-    from ptxmma.catalog.conversion import Conversion
+from ptxmma.catalog.conversion_sides import Side
+from ptxmma.catalog.exchanges import Arrange, Shuffle, Step, expression, word_size
 
 #: The width of registers that ``__byte_perm`` takes, and of its selectors of four bytes.
 _REGISTER, _BYTE = 32, 8
 _FULL_WARP = "0xffffffffu"
 
 
-def function(conversion: Conversion) -> str:
-    """See :meth:`ptxmma.Conversion.to_cuda`."""
-    if conversion.kind == "memory":
-        raise ValueError(f"no function without memory: {conversion.why}")
-    old, new = names(conversion)
-    packs = conversion.source.bits != conversion.target.bits
-    per = 1 << conversion.source.inside
-    count = (1 << conversion.source.numbers) // (1 if packs else per)
-    last = conversion.steps[-1]
-    registers = len(last.registers) if isinstance(last, Arrange) else len(_shuffles(conversion.steps))
+def function(header: Sequence[str], names: tuple[str, str], source: Side, target: Side, steps: Sequence[Step]) -> str:
+    """Return the function that executes the steps; see :meth:`ptxmma.Conversion.to_cuda`.
+
+    Args:
+        header: the lines of the comment before it.
+        names: the names of its parameters, the array of the source and that of the target.
+        source: the side that the registers come from.
+        target: the side that they become.
+        steps: its steps.
+    """
+    old, new = names
+    packs = source.bits != target.bits
+    per, word = 1 << source.inside, word_size(steps, 1 << source.inside)
+    count = (1 << source.numbers) // (1 if packs else per)
+    last, shuffles = steps[-1], [step for step in steps if isinstance(step, Shuffle)]
+    registers = len(last.registers) if isinstance(last, Arrange) else len(shuffles)
     kinds = ["class Register", *(["class Element", "class Pack"] if packs else [])]
     parameters = [f"Register (&{new})[{registers}]", f"const {'Element' if packs else 'Register'} (&{old})[{count}]"]
     parameters += ["Pack pack"] if packs else []
-    parameters += ["uint32_t lane"] if conversion.kind in ("quad", "warp") else []
-    lines = [f"// {line}" for line in header(conversion)]
+    parameters += ["uint32_t lane"] if shuffles else []
+    lines = [f"// {line}" for line in header]
     if packs:
-        size = conversion.word
-        listed = ", ".join(f"{old}[{each}]" for each in range(size))
-        lines.append(f"// pack({listed}) makes a register of elements of {conversion.target.bits} bits, the first in the lowest bits.")
+        listed = ", ".join(f"{old}[{each}]" for each in range(word))
+        lines.append(f"// pack({listed}) makes a register of elements of {target.bits} bits, the first in the lowest bits.")
     lines += [f"template <{', '.join(kinds)}>", f"__device__ __forceinline__ void convert({', '.join(parameters)}) {{"]
     words = [f"{old}[{number}]" for number in range(count)]
-    for number, step in enumerate(conversion.steps):
+    for number, step in enumerate(steps):
         if isinstance(step, Arrange):
-            final = number == len(conversion.steps) - 1
-            size = conversion.word if number else per
+            final = number == len(steps) - 1
+            size = word if number else per
             made = [
                 f"pack({', '.join(words[each] for each in elements)})"
                 if packs and not number
-                else _joined(elements, size, words, conversion.target.bits)
+                else _joined(elements, size, words, target.bits)
                 for elements in step.registers
             ]
             lines += [f"  {new}[{each}] = {text};" if final else f"  const Register w{each} = {text};" for each, text in enumerate(made)]
             words = [f"w{each}" for each in range(len(made))]
-        elif not isinstance(conversion.steps[number - 1], Shuffle) or not number:
-            shuffles = _shuffles(conversion.steps)
+        elif not isinstance(steps[number - 1], Shuffle) or not number:
             lines += [f"  const Register t{turn} = {_sent(each, words)};" for turn, each in enumerate(shuffles)]
             landed = [_taken(shuffles, word) for word in range(len(shuffles))]
             final = not isinstance(last, Arrange)
             lines += [f"  {new}[{each}] = {text};" if final else f"  const Register v{each} = {text};" for each, text in enumerate(landed)]
             words = [f"v{each}" for each in range(len(landed))]
     return "\n".join([*lines, "}"])
-
-
-def _shuffles(steps: Sequence[Step]) -> list[Shuffle]:
-    return [step for step in steps if isinstance(step, Shuffle)]
 
 
 def _sent(step: Shuffle, words: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ LANE_BITS, _QUAD_BITS = 5, 2
 Kind = Literal["same", "registers", "prmt", "quad", "warp", "memory"]
 
 
-#: What each kind means, the cheapest first.
+#: The meaning of each kind, the cheapest first.
 TEXTS: dict[Kind, str] = {
     "same": "the same registers of the same threads",
     "registers": "the same threads, other registers",
@@ -71,6 +71,35 @@ class Shuffle(msgspec.Struct, frozen=True, tag="shuffle"):
 Step = Arrange | Shuffle
 
 
+def expression(values: Sequence[int]) -> str:
+    """Return a number for each lane as a formula: ``((lane & 1) * 2) ^ 1``; each bit of it is one bit of the lane, or constant."""
+    terms = []
+    bits, bit = len(values).bit_length() - 1, 0
+    while bit < bits:
+        moved, width = values[1 << bit] ^ values[0], 1
+        while moved and bit + width < bits and values[1 << bit + width] ^ values[0] == moved << width:
+            width += 1
+        if moved:
+            part = f"lane >> {bit}" if bit else "lane"
+            part += "" if bit + width == bits else f" & {(1 << width) - 1}"
+            terms.append((part, moved))
+        bit += width
+    if not terms:
+        return str(values[0])
+    alone = len(terms) == 1 and not values[0]
+    texts = [part if part == "lane" or (alone and moved == 1) else f"({part})" for part, moved in terms]
+    total = " + ".join(text if moved == 1 else f"{text} * {moved}" for text, (_, moved) in zip(texts, terms, strict=True))
+    if not values[0]:
+        return total
+    return f"({total}) ^ {values[0]}" if "*" in total or "+" in total else f"{total} ^ {values[0]}"
+
+
+def word_size(steps: Sequence[Step], register: int) -> int:
+    """Return the number of elements of a register in a shuffle, where a register of the source has ``register``."""
+    first = steps[0] if steps else None
+    return len(first.registers[0]) if isinstance(first, Arrange) else register
+
+
 class Registers(NamedTuple):
     """The elements of a thread: ``bits``, the bits of ``i`` that are in use, of which the lowest ``inside`` count within a register."""
 
@@ -79,13 +108,13 @@ class Registers(NamedTuple):
 
 
 def plan(origin: Mapping[Bit, Bit], source: Registers, target: Registers, *, free: bool) -> tuple[Kind, tuple[Step, ...]]:
-    """The kind of a conversion within a warp, and its steps.
+    """Return the kind of a conversion within a warp, and its steps.
 
     Args:
         origin: for each bit of a target place, ``i`` or ``lane``, the bit of the source place; a bit of ``i`` without one leads to copies.
         source: the elements of a thread.
         target: the same of the target, with copies.
-        free: whether the source's elements are in no registers yet, as those that a conversion of types packs.
+        free: true where the elements of the source are in no registers yet, because a conversion of types packs them.
     """
     moved = {bit for bit, old in origin.items() if "lane" in (bit.name, old.name) and bit != old}
     if not moved:

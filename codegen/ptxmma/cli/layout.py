@@ -16,8 +16,6 @@ from ptxmma.cli.whole_operand import View, picture, show_records, show_table
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction
-    from ptxmma.catalog.operands import Operand
-    from ptxmma.catalog.operands.tensor_fragment import TensorFragment
     from ptxmma.matrices.arrangements import Arrangement
 
 
@@ -34,7 +32,7 @@ def _operands(context: click.Context) -> list[str]:
 def _target_operands(context: click.Context) -> list[str]:
     """The operands of the instruction of ``--as``."""
     meant = catalog_of(context.params.get("database")).meaning(context.params.get("converted") or "")
-    return list(moved_fragment.fragments(meant)) if meant else []
+    return moved_fragment.names(meant) if meant else []
 
 
 #: Options whose legal values depend on the operand.
@@ -90,6 +88,17 @@ _AXES = {
     shell_complete=completed(_target_operands),
     help="The operand of --as; the first matrix that it reads by default.",
 )
+@click.option(
+    "--as-through",
+    metavar="STORE",
+    shell_complete=spellings,
+    help="The tcgen05.st that moves the registers to an operand of --as in tensor memory.",
+)
+@click.option(
+    "--as-product",
+    metavar="NAME=VALUE,...",
+    help="Of --as, what its opcode does not state, as m=128,n=64,atype=bf16; otherwise it is as the options above say.",
+)
 @table_options("svg", moved_fragment.CUDA)
 def command(
     spelling: str,
@@ -108,6 +117,8 @@ def command(
     through: str | None,
     converted: str | None,
     as_operand: str | None,
+    as_through: str | None,
+    as_product: str | None,
 ) -> None:
     """Show which thread holds which element of an operand, and where.
 
@@ -124,7 +135,8 @@ def command(
     register holds; without any of them, Triton's bases.
 
     With --as, says how the registers of the operand become an operand of another instruction: an accumulator A of the next product, or what
-    stmatrix or tcgen05.st stores; with --format cuda as a function.
+    stmatrix or tcgen05.st stores; with --format cuda as a function.  Both may lie in tensor memory: --through is the load of one,
+    --as-through the store of the other.
 
     \b
     Examples:
@@ -137,8 +149,10 @@ def command(
     instruction = resolved(find(spelling, database))
     tensor = tensor_layout.operands(instruction)
     meant = tensor_layout.named(instruction, operand) if operand is not None else None
-    if as_operand is not None and converted is None:
-        raise click.UsageError("--as-operand names an operand of --as INSTRUCTION, which is missing")
+    target = {"--as-operand": as_operand, "--as-through": as_through, "--as-product": as_product}
+    if converted is None and (named := [name for name, value in target.items() if value is not None]):
+        verb = "is" if len(named) == 1 else "are"
+        raise click.UsageError(f"{', '.join(named)} {verb} about the instruction of --as INSTRUCTION, which is missing")
     if converted is not None:
         chosen_places = {
             "--lane": lane,
@@ -150,8 +164,8 @@ def command(
         flags = {"--by-lane": by_lane, "--bits": bits, "--all": whole}
         if wrong := [name for name, value in chosen_places.items() if value is not None] + [name for name, given in flags.items() if given]:
             raise click.UsageError(f"--as is about a whole operand: leave out {', '.join(wrong)}")
-        source = _moved(instruction, operand, through, database)
-        moved_fragment.show(source, find(converted, database), as_operand, form, transpose=transpose)
+        question = moved_fragment.Question(converted, as_operand, as_through, as_product, transpose)
+        moved_fragment.show(instruction, operand, through, question, form, database)
         return
     if form == moved_fragment.CUDA:
         raise click.UsageError(f"--format {form} is for --as: a function that brings the registers of --operand to another operand")
@@ -201,23 +215,6 @@ def command(
         show_records(table, view)
     else:
         show_table(table, view, form)
-
-
-def _moved(instruction: Instruction, operand: str | None, through: str | None, database: str | None) -> Operand | TensorFragment:
-    """The registers that ``--as`` starts from."""
-    meant = tensor_layout.named(instruction, operand or "")
-    if meant is not None:
-        if through is None:
-            raise click.UsageError(f"{meant.name} lies in tensor memory: --as needs --through, the load of its registers")
-        tensor_layout.layout_of(instruction, meant)
-        try:
-            return meant.through(find(through, database))
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
-    known = moved_fragment.fragments(instruction)
-    if through is not None or operand is None or operand.lower() not in known:
-        raise click.UsageError(f"--as needs --operand with elements in registers: {', '.join(known) or 'this instruction has none'}")
-    return known[operand.lower()]
 
 
 def _checked(instruction: Instruction, table: Arrangement, numbers: Given) -> dict[str, int]:

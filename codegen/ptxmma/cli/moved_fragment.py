@@ -1,11 +1,14 @@
-"""``ptxmma layout --as``: how a fragment becomes another operand."""
+"""``ptxmma layout --as``: the way from the registers of one operand to the registers of another."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from ptxmma.cli import tensor_layout
+from ptxmma.cli.options import find
+from ptxmma.cli.product_options import resolved_as
 from ptxmma.cli.render import emit
 
 if TYPE_CHECKING:
@@ -17,30 +20,77 @@ if TYPE_CHECKING:
 CUDA = "cuda"
 
 
-def fragments(instruction: Instruction) -> dict[str, Operand]:
-    """The operands of an instruction that hold elements in registers, by name; what it reads comes first."""
-    every = [operand for form in instruction.forms for operand in form.operands if operand.layout and operand.layout.kind == "fragment"]
-    return {operand.name: operand for operand in sorted(every, key=lambda operand: operand.access != "read")}
+class Question(NamedTuple):
+    """The options of ``--as``.
+
+    Attributes:
+        converted: the instruction of the target.
+        operand: its operand; None for the first that it reads.
+        through: the load or store of an operand in tensor memory.
+        product: the shape and types that its opcode does not state: ``"m=128,n=64"``.
+        transpose: true where the target holds the transposed matrix.
+    """
+
+    converted: str
+    operand: str | None
+    through: str | None
+    product: str | None
+    transpose: bool
 
 
-def show(source: Operand | TensorFragment, target: Instruction, name: str | None, form: str, *, transpose: bool) -> None:
-    """Print what brings the registers of the source to an operand of the target, of which the first that it reads is the default."""
+def names(instruction: Instruction) -> list[str]:
+    """Return the names of the operands that hold elements in registers or tensor memory; what the instruction reads comes first."""
+    return [*_fragments(instruction), *tensor_layout.operands(instruction)]
+
+
+def show(instruction: Instruction, operand: str | None, through: str | None, question: Question, form: str, database: str | None) -> None:
+    """Print the way from the registers of an operand to an operand of the target."""
     from ptxmma.catalog.conversion import convert
-    from ptxmma.catalog.conversion_text import record
 
     if form not in ("grid", "json", CUDA):
         raise click.UsageError(f"--as prints text, with --json the same for programs, or with --format {CUDA} a function")
-    known = fragments(target)
-    chosen = next(iter(known), "") if name is None else name.lower()
-    if chosen not in known:
-        listed = ", ".join(known) or "none"
-        raise click.UsageError(f"{target.canonical} has no operand {chosen or 'with elements'} in registers; it has: {listed}")
+    meant = tensor_layout.named(instruction, operand or "")
+    known = _fragments(instruction)
+    if meant is None and (through is not None or operand is None or operand.lower() not in known):
+        raise click.UsageError(f"--as needs --operand with elements in registers: {', '.join(known) or 'this instruction has none'}")
+    target = resolved_as(find(question.converted, database), question.product)
     try:
-        conversion = convert(source, known[chosen], transpose=transpose)
+        source = known[str(operand).lower()] if meant is None else _moved(instruction, operand, through, "--through, the load", database)
+        conversion = convert(source, _target(target, question, database), transpose=question.transpose)
         answer = conversion.to_cuda() if form == CUDA else str(conversion)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if form == "json":
-        emit(record(conversion))
+        emit(conversion.to_dict())
     else:
         click.echo(answer)
+
+
+def _target(instruction: Instruction, question: Question, database: str | None) -> Operand | TensorFragment:
+    known, tensor = _fragments(instruction), tensor_layout.operands(instruction)
+    name = question.operand
+    if name is not None and tensor_layout.named(instruction, name) is not None:
+        return _moved(instruction, name, question.through, "--as-through, the store", database)
+    chosen = next(iter(known), "") if name is None else name.lower()
+    if chosen not in known:
+        listed = "; in tensor memory: ".join(", ".join(each) or "none" for each in ((known, tensor) if tensor else (known,)))
+        raise click.UsageError(f"{instruction.canonical} has no operand {chosen or 'with elements'} in registers; it has: {listed}")
+    if question.through is not None:
+        raise click.UsageError(f"--as-through is for an operand in tensor memory: {chosen} of {instruction.canonical} is in registers")
+    return known[chosen]
+
+
+def _moved(instruction: Instruction, name: str | None, through: str | None, wanted: str, database: str | None) -> TensorFragment:
+    """The registers of an operand in tensor memory."""
+    meant = tensor_layout.named(instruction, name or "")
+    assert meant is not None
+    if through is None:
+        raise click.UsageError(f"{meant.name} lies in tensor memory: --as needs {wanted} of its registers")
+    tensor_layout.layout_of(instruction, meant)
+    return meant.through(find(through, database))
+
+
+def _fragments(instruction: Instruction) -> dict[str, Operand]:
+    """The operands that hold elements in registers, by name; what the instruction reads comes first."""
+    every = [operand for form in instruction.forms for operand in form.operands if operand.layout and operand.layout.kind == "fragment"]
+    return {operand.name: operand for operand in sorted(every, key=lambda operand: operand.access != "read")}

@@ -44,6 +44,33 @@ def resolved(instruction: Instruction) -> Instruction:
         raise click.UsageError(str(error)) from None
 
 
+def resolved_as(instruction: Instruction, text: str | None) -> Instruction:
+    """Return the instruction of ``--as`` with what ``--as-product`` says, ``"m=128,n=64"``; the rest is as the options say of the source.
+
+    Exits with 2 where the text names nothing of a product, or no rule allows it.
+    """
+    from ptxmma.catalog import resolution
+    from ptxmma.catalog.product_rules import IllegalProductError
+
+    named = {**_SIZES, **_TYPES, **_VERSION}
+    said: dict[str, Any] = {}
+    for part in filter(None, (text or "").split(",")):
+        name, _, value = part.partition("=")
+        key = name.strip().replace("-", "_")
+        if key not in named or (key in _SIZES and not value.strip().isdecimal()):
+            raise click.UsageError(f"--as-product {part}: write NAME=VALUE, separated by commas; the names are {', '.join(named)}")
+        said[key] = int(value) if key in _SIZES else value.strip()
+    known: dict[str, Any] = {}
+    if instruction.operation == resolution.OPERATION and not instruction.shape_sizes:
+        given = click.get_current_context().meta.get(_KEY, {})
+        known = {name: given[name] for name in resolution.unstated(instruction.database.spec, instruction.variant) if name in given}
+    arguments = {**known, **said}
+    try:
+        return instruction.resolved(**arguments) if arguments else instruction
+    except IllegalProductError as error:
+        raise click.UsageError(str(error)) from None
+
+
 def refuse_product(subject: str) -> None:
     """Exit with 2 where the options are for one instruction and ``subject`` is several."""
     given = click.get_current_context().meta.get(_KEY)
