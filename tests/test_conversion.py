@@ -43,98 +43,93 @@ def _fragments(catalog: Catalog) -> list[ptxmma.Operand]:
     return list(seen.values())
 
 
-def _elements(
-    operand: ptxmma.Operand, side: Side, shared: frozenset[str], threads: int, *, transpose: bool = False
-) -> dict[tuple[int, int], dict[str, int]]:
-    """The element of each ``(thread, i)``; along the axes that both operands have, what the operand's own layout says of each tile."""
+def _places(side: Side) -> dict[str, Any]:
+    """Every place of a side as arrays: a row for each thread, by CTA, warp and lane, and a column for each ``i``."""
+    widths = {name: sum(place.name == name for place in side.places) for name in ("lane", "warp", "cta", "i")}
+    thread = np.arange(_WARP << widths["warp"] + widths["cta"])[:, None]
+    warp = thread // _WARP
+    return {
+        "lane": thread % _WARP,
+        "warp": warp & (1 << widths["warp"]) - 1,
+        "cta": warp >> widths["warp"],
+        "i": np.arange(1 << widths["i"])[None, :],
+    }
+
+
+def _elements(side: Side, k: tuple[int, ...] = ()) -> Any:
+    """The element at every place, as one number; with another order of K or of columns, the number that the source gives it."""
+    numbers = side.coords(**_places(side))
+    if k:
+        numbers[side.ordered] = np.array(k)[numbers[side.ordered]]
+    shape = np.broadcast_shapes(*(np.shape(part) for part in _places(side).values()))
+    total = np.zeros(shape, np.int64)
+    for axis in sorted(numbers):
+        total = total * 4096 + numbers[axis]
+    return total
+
+
+def _agrees(operand: ptxmma.Operand, side: Side, shared: frozenset[str], *, transpose: bool = False) -> None:
+    """Check that the operand's own layout gives the numbers of each tile, along the axes that both operands have."""
     layout = operand.layout
     assert layout is not None
-    own = 1 << side.elements
-    held = {}
-    places = itertools.product(range(layout.threads), range(own))
-    tile = [layout.to_axes.apply({"lane": thread, "i": i}) for thread, i in places]
-    sizes = {axis: 1 + max(element[axis] for element in tile) for axis in layout.axes}
+    places = _places(side)
+    thread = places["warp"] * _WARP + places["lane"]
+    own = layout.to_axes.apply({"lane": thread % layout.threads, "i": places["i"] % (1 << side.elements)})
+    told = side.coords(**places)
     names = dict(zip(layout.plane, ("row", "col"), strict=True))
-    for thread, i in itertools.product(range(threads), range(side.tiles * own)):
-        axes = layout.to_axes.apply({"lane": thread % layout.threads, "i": i % own})
-        place = held[thread, i] = side.coords(lane=thread % _WARP, warp=thread // _WARP, i=i)
-        for axis, name in ((axis, names.get(axis, axis)) for axis in axes):
-            if name not in shared:
-                continue
+    for axis, numbers in own.items():
+        name = names.get(axis, axis)
+        if name in shared:
             called = {"row": "col", "col": "row"}.get(name, name) if transpose else name
-            assert place.get(called, 0) % sizes[axis] == axes[axis]
-    copies = operand.sizes.get(COPY, 1)
-    assert len({tuple(element.items()) for element in held.values()}) * copies == len(held)
-    return held
+            assert (told.get(called, 0) % (1 + np.max(numbers)) == numbers).all()
+    copies = [place for place, stride in side.places.items() if stride is not None and stride.axis == COPY]
+    assert 1 << sum(place.name == "i" for place in copies) == operand.sizes.get(COPY, 1)  # and warps, where the other side has copies
+    assert len(np.unique(_elements(side))) << len(copies) == _elements(side).size
 
 
-def _run(conversion: Conversion, held: dict[tuple[int, int], Any], threads: int) -> dict[tuple[int, int], Any]:
-    """The elements of the target, by ``(thread, i)``, after the steps on a file of registers."""
-    source, target = conversion.source, conversion.target
-    inside = 1 if source.bits != target.bits else 1 << source.inside  # elements are in no register before they are converted
-    files = [_registers([held[thread, i] for i in range(1 << source.numbers)], inside) for thread in range(threads)]
-    taken: list[dict[int, Any]] = [{} for _ in range(threads)]
+def _run(conversion: Conversion, elements: Any) -> Any:
+    """The elements of the target after the steps on a file of registers."""
+    threads, inside = len(elements), 1 << conversion.source.inside
+    files = elements.reshape(threads, -1, 1 if conversion.source.bits != conversion.target.bits else inside)
+    landed: Any = None
+    lane = np.arange(threads) % _WARP
+    warp = np.arange(threads) - lane
     for step in conversion.steps:
         if isinstance(step, Arrange):
-            files, taken = _landed(files, taken)
-            flat = [[element for register in file for element in register] for file in files]
-            files = [[tuple(elements[number] for number in register) for register in step.registers] for elements in flat]
+            files = (files if landed is None else landed).reshape(threads, -1)[:, np.array(step.registers)]
+            landed = None
             continue
-        for thread in range(threads):
-            lane = thread % _WARP
-            sender = step.lanes[lane]
-            assert step.takes[lane] not in taken[thread]
-            assert step.mask is None or lane ^ step.mask == sender
-            taken[thread][step.takes[lane]] = files[thread - lane + sender][step.sends[sender]]
-    files, _ = _landed(files, taken)
-    assert {len(register) for file in files for register in file} == {1 << target.inside}
-    return {(thread, i): element for thread, file in enumerate(files) for i, element in enumerate(itertools.chain(*file))}
+        sender, takes = np.array(step.lanes)[lane], np.array(step.takes)[lane]
+        assert step.mask is None or np.array_equal(lane ^ step.mask, sender)
+        if landed is None:
+            landed = np.full((threads, sum(isinstance(each, type(step)) for each in conversion.steps), files.shape[2]), -1)
+        assert (landed[np.arange(threads), takes] == -1).all()
+        landed[np.arange(threads), takes] = files[warp + sender, np.array(step.sends)[sender]]
+    files = files if landed is None else landed
+    assert files.shape[2] == 1 << conversion.target.inside
+    return files.reshape(threads, -1)
 
 
-def _registers(elements: list[Any], size: int) -> list[tuple[Any, ...]]:
-    return [tuple(elements[first : first + size]) for first in range(0, len(elements), size)]
-
-
-def _landed(files: list[Any], taken: list[dict[int, Any]]) -> tuple[list[Any], list[dict[int, Any]]]:
-    """The registers after all rounds of shuffles."""
-    return ([[words[number] for number in sorted(words)] for words in taken] if any(taken) else files), [{} for _ in taken]
-
-
-def _verify(source: ptxmma.Operand, target: ptxmma.Operand, conversion: Conversion, *, transpose: bool = False) -> None:
+def _arrives(conversion: Conversion) -> None:
     """Every element of the target arrives, and the kind is what the places of both sides say."""
-    threads = _WARP << sum(place.name == "warp" for place in conversion.target.places)
-    shared = conversion.source.axes & conversion.target.axes - {COPY}
-    given = _elements(source, conversion.source, shared, threads, transpose=transpose)
-    wanted = _elements(target, conversion.target, shared, threads)
-    if conversion.k:
-        assert target.layout is not None
-        ordered = target.layout.summed or target.layout.plane[1]  # of an operand that is stored, its columns
-        axis = {target.layout.plane[0]: "row", target.layout.plane[1]: "col"}[ordered]
-        wanted = {place: element | {axis: conversion.k[element[axis]]} for place, element in wanted.items()}
-    _arrives(conversion, given, wanted, threads)
-
-
-def _arrives(conversion: Conversion, given: dict[tuple[int, int], Any], wanted: dict[tuple[int, int], Any], threads: int) -> None:
-    kind, quads, lanes, same = conversion.kind, True, True, True
-    warps = 1 << sum(place.name == "warp" for place in conversion.target.places)
-    for (thread, i), element in wanted.items():
-        warp = thread // _WARP
-        found = conversion.find(thread % _WARP, i, warp=warp % warps, cta=warp // warps)
-        source_warp = found["cta"] * warps + found["warp"]
-        assert given[source_warp * _WARP + found["lane"], found["i"]] == element
-        own = source_warp == warp
-        lanes &= own
-        quads &= own and found["lane"] // 4 == thread % _WARP // 4
-        same &= own and found["lane"] == thread % _WARP
-    assert {tuple(sorted(element.items())) for element in given.values()} == {tuple(sorted(element.items())) for element in wanted.values()}
+    given, wanted = _elements(conversion.source), _elements(conversion.target, conversion.k)
+    assert np.array_equal(np.unique(given), np.unique(wanted))
+    places = _places(conversion.target)
+    found = {name: np.broadcast_to(part, wanted.shape) for name, part in conversion.find(**places).items()}
+    warps = 1 << sum(place.name == "warp" for place in conversion.source.places)
+    assert np.array_equal(given[(found["cta"] * warps + found["warp"]) * _WARP + found["lane"], found["i"]], wanted)
+    lanes = bool(((found["cta"] == places["cta"]) & (found["warp"] == places["warp"])).all())
+    quads = lanes and bool((found["lane"] // 4 == places["lane"] // 4).all())
+    same = lanes and bool((found["lane"] == places["lane"]).all())
+    kind = conversion.kind
     assert kind in ({"same", "registers", "prmt"} if same else {"quad"} if quads else {"warp"} if lanes else {"memory"})
     assert bool(conversion.why) is (not same)
     if kind != "memory":
-        assert _run(conversion, given, threads) == wanted
+        assert np.array_equal(_run(conversion, given), wanted)
     if kind == "same":
         (step,) = conversion.steps
         assert isinstance(step, Arrange)
-        assert [number for register in step.registers for number in register] == list(range(len(wanted) // threads))
+        assert [number for register in step.registers for number in register] == list(range(wanted.shape[1]))
     if kind == "prmt":  # whole registers would not do
         inside = 1 << conversion.source.inside
         (step,) = conversion.steps
@@ -142,7 +137,18 @@ def _arrives(conversion: Conversion, given: dict[tuple[int, int], Any], wanted: 
         assert any(register != tuple(range(register[0], register[0] + inside)) for register in step.registers)
 
 
-def _checked(source: ptxmma.Operand, target: ptxmma.Operand, **options: bool) -> Conversion:
+def _verify(source: Fragment, target: Fragment, conversion: Conversion, *, transpose: bool = False) -> None:
+    """Both sides are as the operands say, and every element arrives."""
+    shared = conversion.source.axes & conversion.target.axes - {COPY}
+    for operand, side, turned in ((source, conversion.source, transpose), (target, conversion.target, False)):
+        if isinstance(operand, TensorFragment):
+            _located(operand, side)
+        else:
+            _agrees(operand, side, shared, transpose=turned)
+    _arrives(conversion)
+
+
+def _checked(source: Fragment, target: Fragment, **options: bool) -> Conversion:
     conversion = ptxmma.convert(source, target, **options)
     for each in (conversion, conversion.permuted):
         if each is not None:
@@ -243,31 +249,35 @@ def _tensor(name: str, n: int, through: str) -> TensorFragment:
 
 
 def _located(fragment: TensorFragment, side: Side) -> None:
-    """Every element of the first tile is where the fragment locates it.
+    """Check that every element of the first tile is where the fragment locates it.
 
     Scale factors that share a cell are blocks of several instructions.
     """
-    where = fragment.places
-    bits = min(where.unit, fragment.registers.bits)
-    copies = [axis for axis in where.layout.apart if where.sizes[axis] > 1]
-    held = {}
+    where, bits = fragment.places, min(fragment.places.unit, fragment.registers.bits)
+    axes = [*where.sizes]
+    point: dict[str, Any] = dict(
+        zip(axes, (grid.ravel() for grid in np.meshgrid(*map(np.arange, where.sizes.values()), indexing="ij")), strict=True)
+    )
+    pairs = set()
     for chosen in itertools.product(*where.selections.values()):
         selected = dict(zip(where.selections, chosen, strict=True))
-        for point in itertools.product(*map(range, where.sizes.values())):
-            named = dict(zip(where.sizes, point, strict=True))
-            place = fragment.locate(**named, **selected)
-            load = fragment.addresses(place.warp).index(place.address)
-            i = ((load * fragment.registers.registers + place.register) * 32 + place.bit) // bits
-            element = {axis: number + sum(selected.values()) * (axis == "block") for axis, number in named.items() if axis not in copies}
-            if i < 1 << side.elements:
-                held[(place.cta * 4 + place.warp) * _WARP + place.lane, i] = element
-    same = set()
-    for (thread, i), element in held.items():
-        cta, warp = divmod(thread // _WARP, 4)
-        told = side.coords(lane=thread % _WARP, warp=warp, cta=cta, i=i)
-        assert all(told[axis] == number for axis, number in element.items() if axis in told)  # others are named as the other side has them
-        same.add((tuple(element.items()), tuple(told.items())))
-    assert len({element for element, _ in same}) == len({told for _, told in same}) == len(same)
+        place = fragment.locate(**point, **selected)
+        loads = {address: load for warp in range(4) for load, address in enumerate(fragment.addresses(warp))}
+        load = np.array([loads[address] for address in np.broadcast_to(place.address, len(point[axes[0]])).tolist()])
+        i = ((load * fragment.registers.registers + place.register) * 32 + place.bit) // bits
+        told = side.coords(lane=place.lane, warp=place.warp, cta=place.cta, i=i)
+        first = np.broadcast_to(i < 1 << side.elements, load.shape)
+        names = {"block": "col" if "row" in axes else "row", "chunk": "col"}
+        held = {
+            names.get(axis, axis): number + sum(chosen) * (axis == "block")
+            for axis, number in point.items()
+            if axis not in where.layout.apart
+        }
+        for axis in held.keys() & told.keys():  # another axis is named as the other side has it
+            assert (held[axis] == told[axis])[first].all()
+        columns = [np.broadcast_to(part, load.shape)[first] for part in (*held.values(), *told.values())]
+        pairs |= set(zip(*(column.tolist() for column in columns), strict=True))
+    assert len({pair[: len(held)] for pair in pairs}) == len({pair[len(held) :] for pair in pairs}) == len(pairs)
 
 
 @pytest.mark.parametrize(
@@ -281,25 +291,7 @@ def test_a_load_of_tensor_memory_to_stmatrix(shape: str, kind: str) -> None:
     )
     conversion = ptxmma.convert(source, target)
     assert conversion.kind == kind
-    _located(source, conversion.source)
-    _arrives_whole(conversion)
-
-
-def _arrives_whole(conversion: Conversion) -> None:
-    """Every element of all tiles arrives, in every thread of a side."""
-    parts = [sum(place.name == name for place in conversion.target.places) for name in ("warp", "cta")]
-    threads = _WARP << sum(parts)
-
-    def every(side: Side) -> dict[tuple[int, int], Any]:
-        numbers = itertools.product(range(threads), range(1 << side.numbers))
-        split = {(thread, i): divmod(thread // _WARP, 1 << parts[0]) for thread, i in numbers}
-        return {(thread, i): side.coords(lane=thread % _WARP, warp=warp, cta=cta, i=i) for (thread, i), (cta, warp) in split.items()}
-
-    given, wanted = every(conversion.source), every(conversion.target)
-    if conversion.k:
-        axis = conversion.target.ordered
-        wanted = {place: element | {axis: conversion.k[element[axis]]} for place, element in wanted.items()}
-    _arrives(conversion, given, wanted, threads)
+    _verify(source, target, conversion)
 
 
 @pytest.mark.parametrize(
@@ -312,9 +304,7 @@ def test_a_product_in_tensor_memory_as_a_of_the_next(load: str, store: str, kind
     target = _tensor("a-tmem", 32, f"tcgen05.st.sync.aligned.{store}.b32")
     conversion = ptxmma.convert(source, target)
     assert (conversion.kind, conversion.source.tiles, conversion.target.tiles) == (kind, 1, 2)
-    _located(source, conversion.source)
-    _located(target, conversion.target)
-    _arrives_whole(conversion)
+    _verify(source, target, conversion)
 
 
 def test_columns_that_are_no_power_of_two() -> None:
@@ -370,10 +360,7 @@ def _check_random_pair(source: Fragment, target: Fragment) -> str:
         return "large"
     for each in (conversion, conversion.permuted):
         if each is not None:
-            for fragment, side in ((source, each.source), (target, each.target)):
-                if isinstance(fragment, TensorFragment):
-                    _located(fragment, side)
-            _arrives_whole(each)
+            _verify(source, target, each)
     return conversion.kind
 
 
@@ -382,7 +369,7 @@ def test_random_operands_in_tensor_memory() -> None:
     draw = random.Random(11)
     small = [operand for operand in _fragments(catalog()) if operand.elements <= 32]
     found: collections.Counter[str] = collections.Counter()
-    for _ in range(60):
+    for _ in range(200):
         source, target = _random_pair(draw, small)
         if source is not None and target is not None:
             found[_check_random_pair(source, target)] += 1

@@ -29,7 +29,7 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
         source, target: the two sides, each with its tiles and the element of each place.
         kind: the cost. ``"same"``: the same registers of the same threads; ``"registers"``: other registers; ``"prmt"``: other places
             within registers; ``"quad"``, ``"warp"``: a shuffle; ``"memory"``: an exchange through shared memory.
-        why: what makes an exchange between threads necessary, in words; ``""`` for the first three kinds.
+        why: the reason for an exchange between threads, in words; ``""`` for the first three kinds.
         origin: for each bit of a target place, the bit of the source place that it is.
         steps: what the threads do, in order: :class:`~ptxmma.catalog.conversion.Arrange` and
             :class:`~ptxmma.catalog.conversion.Shuffle`; empty for an exchange through memory.
@@ -98,7 +98,7 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(lines)
 
     def _header(self) -> list[str]:
-        """What becomes what, and at what cost."""
+        """The two operands, the cost of the conversion, and its tiles."""
         source, target = self.source, self.target
         lines = [f"{_named(source)} to {_named(target)}: {TEXTS[self.kind]}"]
         if self.why:

@@ -17,7 +17,7 @@ def function(header: Sequence[str], names: tuple[str, str], source: Side, target
 
     Args:
         header: the lines of the comment before it.
-        names: the names of its parameters, the array of the source and that of the target.
+        names: the names of its parameters, the array of the source and the array of the target.
         source: the side that the registers come from.
         target: the side that they become.
         steps: its steps.

@@ -14,7 +14,7 @@ from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
 from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.model import COORDINATES, COPY, Layout, formula
-from ptxmma.model.digits import DigitMap
+from ptxmma.model.digit_map import DigitMap
 
 #: The names of a matrix's axes on both sides.
 _PLANE = ("row", "col")
@@ -153,7 +153,7 @@ def _through_memory(fragment: TensorFragment) -> Side:
     beside = loads & -loads  # the loads of adjacent columns in one tile
     starts = [memory.parts(address) for address in fragment.addresses(0)]
     starts = starts if beside == loads else starts[:beside]
-    cells: dict[Bit, dict[str, int]] = {}  # by how much each bit of a place moves the coordinates of a cell
+    cells: dict[Bit, dict[str, int]] = {}  # the move of a cell with each bit of a place
 
     def count(name: str, moves: Iterable[dict[str, int]]) -> None:
         for move in moves:
@@ -169,8 +169,9 @@ def _through_memory(fragment: TensorFragment) -> Side:
     count("lane", ({step[axis]: 1 << number} for axis, number in held["lane"]))
     count("warp", ({"lane": memory.partition << bit} for bit in range((memory.lanes // memory.partition).bit_length() - 1)))
     count("cta", ({"cta": 1 << bit} for bit in range(where.numbers["ctas"].bit_length() - 1)))
+    called = _called_there(where)
     digits = _whole_cells(where)
-    places: dict[Bit, Stride | None] = {bit: _stride(digits, where, move) for bit, move in cells.items()}
+    places: dict[Bit, Stride | None] = {bit: _stride(digits, where, called, move) for bit, move in cells.items()}
     along = [axis for axis, size in layout.axes.items() if "k" in formula.names(formula.parse(size))]
     return Side(
         name=registers.name,
@@ -179,11 +180,19 @@ def _through_memory(fragment: TensorFragment) -> Side:
         bits=unit,
         inside=inside,
         elements=elements,
-        axes=frozenset(where.sizes),
+        axes=frozenset(called.values()),
         places=places,
         ordered=along[0] if along and where.numbers["ratio"] == 1 else "",
         summed=True,
     )
+
+
+def _called_there(where: TensorPlaces) -> dict[str, str]:
+    """The axes of a layout in tensor memory: blocks of A or chunks are columns of a matrix, blocks of B rows, and copies are no axis."""
+    lacking = [name for name in _PLANE if name not in where.coordinates]
+    other = [axis for axis in where.coordinates if axis not in _PLANE]
+    called = {axis: axis for axis in where.coordinates} | dict.fromkeys(where.layout.apart, COPY)
+    return called | (dict(zip(other, lacking, strict=True)) if len(other) == len(lacking) else {})
 
 
 def _whole_cells(where: TensorPlaces) -> DigitMap:
@@ -198,24 +207,24 @@ def _whole_cells(where: TensorPlaces) -> DigitMap:
     return DigitMap.of(where.layout.terms, sizes, COORDINATES, where.numbers | dict.fromkeys(where.selections, 0))
 
 
-def _stride(digits: DigitMap, where: TensorPlaces, move: Mapping[str, int]) -> Stride:
+def _stride(digits: DigitMap, where: TensorPlaces, called: Mapping[str, str], move: Mapping[str, int]) -> Stride:
     """The axis along which the element in a cell moves with the cell."""
     found = digits.read({name: digits.origin.get(name, 0) + move.get(name, 0) for name in COORDINATES})
     moved = [Stride(axis, number) for axis, number in found.point.items() if number]
     if not found.fits or any(found.rest.values()) or len(moved) != 1:
         at = ", ".join(f"{name} {number}" for name, number in move.items() if number)
         raise ValueError(f"nothing of the operand lies in {at} of a load; take a shape of fewer lanes: its layout is {where.layout.title}")
-    return Stride(COPY, moved[0].by) if moved[0].axis in where.layout.apart else moved[0]
+    return moved[0]._replace(axis=called[moved[0].axis])
 
 
 def match(source: Side, target: Side) -> dict[Bit, Bit]:
     """Return, for each bit of a target place, the bit of the source place with the same elements: the composition of both sides.
 
-    Both sides get the bits that they lack, with the stride of the other side: those of further tiles, and of the warps and CTAs that each
+    Both sides get the bits that they lack, with the stride of the other side: bits of further tiles, and of the warps and CTAs that each
     have tiles of their own.
 
     Raises:
-        ValueError: strides of the two sides that no tile has together, as 32 and 48.
+        ValueError: a stride of one side is no multiple of the other's tiles, as 48 of 32.
     """
     for one, other in ((source, target), (target, source)):
         for place in other.places:
@@ -264,14 +273,14 @@ def match(source: Side, target: Side) -> dict[Bit, Bit]:
 
 
 def _check(target: Side) -> None:
-    """Check that every place of a side has an element of its own."""
+    """Check that a stride that is no power of two begins at a whole number of tiles."""
     strides = sorted({stride for stride in target.places.values() if stride is not None and stride.axis != COPY})
     for axis in {stride.axis for stride in strides}:
         reach = 1
         for _, by in (stride for stride in strides if stride.axis == axis):
-            if by < reach:
+            if by % reach:
                 raise ValueError(f"{target.name} takes tiles of {reach} along {axis}, of which {by} of the other operand are no multiple")
-            reach += by
+            reach = 2 * by
 
 
 def _tiled(places: dict[Bit, Stride]) -> Iterator[tuple[Bit, Stride]]:

@@ -1,6 +1,6 @@
 """Elements between the registers of a warp's threads: the steps that bring each from its place to another.
 
-A place has bits: those of ``i``, the number of an element in its thread, and those of ``lane``.  Where each bit of a target place is one
+A place has bits: the bits of ``i``, the number of an element in its thread, and the bits of ``lane``.  Where each bit of a target place is one
 bit of a source place, three steps are enough: each thread arranges its elements in words, the threads exchange whole words, and each
 thread arranges them again.
 """
@@ -206,6 +206,6 @@ def _gathered(number: int, bits: Sequence[int]) -> int:
 
 
 def _unchanged(step: Arrange, inside: int, before_or_after: int) -> bool:
-    """Whether each register stays as it is: it holds as many elements of a word, and in their order."""
+    """Return whether each register stays as it is: it holds as many elements of a word, and in their order."""
     flat = [number for register in step.registers for number in register]
     return inside == before_or_after and flat == list(range(len(flat)))
