@@ -31,7 +31,7 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
             within registers; ``"quad"``, ``"warp"``: a shuffle; ``"memory"``: an exchange through shared memory.
         why: the reason for an exchange between threads, in words; ``""`` for the first three kinds.
         origin: for each bit of a target place, the bit of the source place that it is.
-        steps: what the threads do, in order: :class:`~ptxmma.catalog.conversion.Arrange` and
+        steps: the work of the threads, in order: :class:`~ptxmma.catalog.conversion.Arrange` and
             :class:`~ptxmma.catalog.conversion.Shuffle`; empty for an exchange through memory.
         k: where the order along K is another, for each number along K of the target the number of the source that it holds; else empty.
             Of an operand that is stored, the same of its columns.

@@ -1,8 +1,8 @@
 """Elements between the registers of a warp's threads: the steps that bring each from its place to another.
 
-A place has bits: the bits of ``i``, the number of an element in its thread, and the bits of ``lane``.  Where each bit of a target place is one
-bit of a source place, three steps are enough: each thread arranges its elements in words, the threads exchange whole words, and each
-thread arranges them again.
+A place is the bits of ``i``, the number of an element in its thread, and of ``lane``.  Where each bit of a target place is one bit of a
+source place, three steps are enough: each thread arranges its elements in words, the threads exchange whole words, and each thread
+arranges them again.
 """
 
 from __future__ import annotations
