@@ -502,7 +502,7 @@ def test_every_layout_of_tensor_memory_is_drawn_as_the_library_has_it(catalog: C
             taken = operand.through(load).locate(**points, **selected, base=lane << 16 | column)
             lists = [np.broadcast_to(part, len(places)).tolist() for part in (taken.lane, taken.register)]
             labels = [f"T{thread} r{register}" for thread, register in zip(*lists, strict=True)]
-        numbers = [points[axis].tolist() for axis in placed.coordinates]
+        numbers = [points[axis].tolist() for axis in placed.axes]
         each = max(1, 32 // placed.unit)
         expected = {id_: [[["", ""] for _ in row] for row in rows] for id_, rows in shown.items()}
         for (cta, at, cell, bit), first, second, label in zip(places, *numbers, labels, strict=True):

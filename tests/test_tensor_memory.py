@@ -18,8 +18,9 @@ import header_programs
 import ptxmma
 from ptxmma import descriptors
 from ptxmma.catalog import resolution
-from ptxmma.catalog.instruction_facts import Instruction, Missing
+from ptxmma.catalog.instruction_facts import Instruction
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.operands.operand_form import Missing
 from ptxmma.catalog.tensor_places import Place, TensorPlaces
 from ptxmma.generator import tensor_proof
 from ptxmma.generator.emit import python_layouts, tensor_functions

@@ -189,9 +189,9 @@ def _through_memory(fragment: TensorFragment) -> Side:
 
 def _called_there(where: TensorPlaces) -> dict[str, str]:
     """The axes of a layout in tensor memory: blocks of A or chunks are columns of a matrix, blocks of B rows, and copies are no axis."""
-    lacking = [name for name in _PLANE if name not in where.coordinates]
-    other = [axis for axis in where.coordinates if axis not in _PLANE]
-    called = {axis: axis for axis in where.coordinates} | dict.fromkeys(where.layout.apart, COPY)
+    lacking = [name for name in _PLANE if name not in where.axes]
+    other = [axis for axis in where.axes if axis not in _PLANE]
+    called = {axis: axis for axis in where.axes} | dict.fromkeys(where.layout.apart, COPY)
     return called | (dict(zip(other, lacking, strict=True)) if len(other) == len(lacking) else {})
 
 

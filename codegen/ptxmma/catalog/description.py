@@ -12,7 +12,7 @@ from ptxmma.catalog import cplusplus, evidence, legal_products, product_types, t
 from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
-from ptxmma.catalog.operands import Operand, TensorOperand
+from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.product_descriptor import of_product
 from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.model import Layout
@@ -186,7 +186,7 @@ def _placed(instruction: Instruction) -> list[tuple[TensorPlaces, list[str]]]:
     """The layouts in tensor memory, each once, with the names of their operands."""
     users: dict[str, tuple[TensorPlaces, list[str]]] = {}
     for operand in _operands(instruction):
-        if isinstance(operand, TensorOperand) and operand.tensor is not None:
+        if operand.tensor is not None:
             users.setdefault(operand.tensor.layout.name, (operand.tensor, []))[1].append(operand.name)
     return list(users.values())
 

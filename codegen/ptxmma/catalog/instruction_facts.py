@@ -7,11 +7,10 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
 from ptxmma.catalog import layouts, operands, requirements, resolution
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.metadata import Metadata
+from ptxmma.catalog.operands.operand_form import Missing, OperandForm
 from ptxmma.catalog.operands.scales import Scales
 from ptxmma.catalog.variants import Variant
 from ptxmma.model import (
@@ -34,41 +33,6 @@ if TYPE_CHECKING:
 #: Hints with their values.
 Hints = tuple[tuple[Hint, str], ...]
 _Stated = TypeVar("_Stated", Semantics, Statement)
-
-
-class Missing(ValueError, KeyError, AttributeError):
-    """An instruction lacks an operand, sparsity metadata or scale factors.
-
-    It is a ``ValueError``, a ``KeyError`` and an ``AttributeError``, so that ``hasattr(instruction, "metadata")`` works.
-    """
-
-    __str__ = Exception.__str__  # a KeyError would quote the message
-
-
-class OperandForm(msgspec.Struct, frozen=True):
-    """One operand list of an instruction.
-
-    Attributes:
-        name: ``"registers"`` or ``"descriptor"``, by where A comes from; ``""`` where there is one list only.
-        syntax: the manual's text: ``"d, a, b-desc, scale-d"``.
-        operands: the operands in order.
-        requires: what these operands need beyond the instruction.
-    """
-
-    name: str
-    syntax: str
-    operands: tuple[Operand, ...]
-    requires: tuple[Requirement, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<OperandForm {self.name + ': ' if self.name else ''}{self.syntax}>"
-
-    def operand(self, name: str) -> Operand:
-        """The operand of that name; raises :class:`Missing` if the form lacks it."""
-        for operand in self.operands:
-            if operand.name == name:
-                return operand
-        raise Missing(f"no operand {name!r}; this form has {', '.join(operand.name for operand in self.operands)}")
 
 
 class Instruction:

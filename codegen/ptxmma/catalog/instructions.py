@@ -13,8 +13,9 @@ import msgspec
 
 from ptxmma.arguments import one_of, shortened
 from ptxmma.catalog import resolution
-from ptxmma.catalog.instruction_facts import Hints, Instruction, Missing, OperandForm
+from ptxmma.catalog.instruction_facts import Hints, Instruction
 from ptxmma.catalog.operands import multiplicands
+from ptxmma.catalog.operands.operand_form import Missing, OperandForm
 from ptxmma.catalog.spellings import Spellings, takes, without_hints
 from ptxmma.catalog.target_names import target_named
 from ptxmma.catalog.type_names import types_named

@@ -8,8 +8,8 @@ from ptxmma.catalog import product_rules
 from ptxmma.catalog.descriptor_bits import Value
 from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.descriptor_lookup import codec
-from ptxmma.catalog.instruction_facts import Instruction, Missing
-from ptxmma.catalog.operands.tensor_operand import TensorOperand
+from ptxmma.catalog.instruction_facts import Instruction
+from ptxmma.catalog.operands.operand_form import Missing
 
 #: The field of an instruction descriptor that selects a part of an operand in tensor memory, by the kind of the operand.
 _SELECTED = {"tensor-scales": "scale_{of}_id", "tensor-metadata": "sparsity_selector"}
@@ -57,8 +57,7 @@ def misplaced(product: Instruction, fields: Mapping[str, Value]) -> Iterator[str
     """What a descriptor selects of an operand in tensor memory that cannot begin there."""
     for operand in product.forms[0].operands:
         field = _SELECTED.get(operand.kind, "").format(of=operand.of)
-        tensor = operand.tensor if isinstance(operand, TensorOperand) else None
-        for values in tensor.selections.values() if tensor is not None and field in fields else ():
+        for values in operand.selections.values() if field in fields else ():
             if fields[field] not in values:
                 legal = ", ".join(map(str, values))
                 yield f"{field} = {fields[field]} is not legal for {operand.name} of {product.canonical}; legal: {legal}"

@@ -1,20 +1,21 @@
-"""Where an operand of a resolved instruction lies in tensor memory."""
+"""Layouts of operands in tensor memory, with the numbers of one instruction."""
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ptxmma.arguments import in_range, integer
+from ptxmma.arguments import in_range
 from ptxmma.catalog import layouts
+from ptxmma.catalog.placement import Placement
 from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, formula, matches
 from ptxmma.model.digit_map import DigitMap
 
-#: What the unit of a layout reads where elements of the matrix lie there: the width of one, or of its container.
+#: The number that the unit of a layout reads where elements of the matrix lie there: the width of one, or of its container.
 _ELEMENT = "bits"
 
 
@@ -39,7 +40,7 @@ class Place(_Bit):
     operand: TensorPlaces | None = None
 
     def address(self, base: Any = 0) -> Any:
-        """The address of the cell for an operand at the address ``base``: the lane in the upper half, the column in the lower.
+        """Return the address of the cell for an operand at the address ``base``: the lane in the upper half, the column in the lower.
 
         Raises:
             TypeError: the base is neither an integer nor an array.
@@ -54,16 +55,16 @@ class Place(_Bit):
         return in_range("address", base + memory.address_of(self.lane, self.column), len(memory.addresses))
 
 
-class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
+class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
     """The layout of one operand of one instruction in tensor memory.
 
     Attributes:
         memory: the spec's tensor memory.
         layout: the spec's entry: formulas there and back.
         sizes: the size of each axis: ``{"row": 128, "col": 256}``.
-        numbers: what the formulas read besides: extents, ``bits`` …
+        numbers: the other numbers that the formulas read: extents, ``bits`` …
         selections: the legal values of each number of the instruction descriptor that selects a part: ``{"scale_id": (0, 2)}``.
-        unit: bits of what lies at a place, a container where elements are narrow.
+        unit: bits at a place: of an element, or of its container where elements are narrow.
         shift: the lowest bit of an element in its container.
     """
 
@@ -76,27 +77,18 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
     shift: int = 0
 
     @property
-    def coordinates(self) -> tuple[str, ...]:
-        """The axes that name what lies there, without those that number copies."""
-        return tuple(axis for axis in self.sizes if axis not in self.layout.apart)
+    def apart(self) -> tuple[str, ...]:
+        """The axes that number copies of the same data."""
+        return self.layout.apart
 
-    def locate(self, *places: Any, check: bool = True, **named: Any) -> Place:
-        """Where something lies: ``locate(37, 200)``, ``locate(row=37, col=200)``; integers or arrays.
-
-        The axes are those of :attr:`coordinates` in their order; those that number copies are 0 unless named, as are selections.
-
-        Raises:
-            TypeError: an axis is missing, unknown or given twice.
-            ValueError: a number is out of range.
-        """
-        point = self._point(places, named, check=check)
+    def _at(self, point: Mapping[str, Any]) -> Place:
         at = self.digits({name: point[name] for name in self.selections}).apply(point)
         place = Place(at["cta"], at["lane"], at["column"], at["bit"] + self.shift)
         place.operand = self
         return place
 
     def digits(self, chosen: Mapping[str, int]) -> DigitMap:
-        """The map from the axes to the coordinates, with what the instruction descriptor selects.
+        """Return the map from the axes to the coordinates, with what the instruction descriptor selects.
 
         Raises:
             FormulaError, NotDigitsError: the spec's formulas are no such map; no generated database has such formulas.
@@ -111,7 +103,7 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
         return {}
 
     def coords(self, lane: Any, column: Any, bit: Any = 0, cta: Any = 0, **selections: int) -> tuple[Any, ...]:
-        """What lies at a place, a number for each axis that has more than one place, copies included: the inverse of :meth:`locate`.
+        """Return the part at a place, a number for each of :attr:`sizes`: the inverse of :meth:`locate`.
 
         All bits of a container lead to its element.
 
@@ -134,7 +126,7 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
         Raises:
             TypeError, ValueError: an unknown or illegal selection.
         """
-        return self.digits(self._selected(selections)).coalesce().to_cute(*self.coordinates, *self.layout.apart)
+        return self.digits(self._selected(selections)).coalesce().to_cute(*self.axes, *self.apart)
 
     def to_triton(self, **selections: int) -> dict[str, list[list[int]]]:
         """What each bit of each coordinate of tensor memory adds to the axes, as Triton's linear layouts say it.
@@ -143,10 +135,10 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
             TypeError: an unknown selection.
             ValueError: an illegal selection, or a size that is not a power of two.
         """
-        return self.digits(self._selected(selections)).inverse().bases(*self.coordinates, *self.layout.apart)
+        return self.digits(self._selected(selections)).inverse().bases(*self.axes, *self.apart)
 
     def selected_for(self, axis: str, number: int) -> dict[str, int] | None:
-        """What reads the number of an axis past its end, as a later step along K does: the number and the selections; None if nothing does.
+        """Return the number and the selections that read past the end of an axis, as a later step along K does; None if nothing does.
 
         A cell holds the scale factors of several steps: ``selected_for("block", 3)`` is ``{"block": 0, "scale_id": 3}``.
         """
@@ -170,7 +162,7 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
         return f"{lanes[0]}..{lanes[-1]}" if len(lanes) > 2 else " or ".join(map(str, lanes))
 
     def start(self, base: Any) -> Place:
-        """The place that an address names, from which this may lie.
+        """Return the place that an address names, checked as the start of the operand.
 
         Raises:
             TypeError: the address is neither an integer nor an array.
@@ -186,29 +178,6 @@ class TensorPlaces(msgspec.Struct, frozen=True, dict=True):
             raise ValueError(f"base{text}: the operand takes {self.columns} columns; allowed: lane {self.first_lanes}; column {columns}")
         return Place(0, lane, column, 0)
 
-    def _point(self, places: Sequence[Any], named: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
-        axes = self.coordinates
-        if len(places) > len(axes):
-            raise TypeError(f"{len(places)} coordinates; there are {len(axes)}: {', '.join(axes)}")
-        given = dict(zip(axes, places, strict=False))
-        if unknown := [name for name in named if name in given or name not in (*self.sizes, *self.selections)]:
-            raise TypeError(f"{', '.join(unknown)} does not fit; the coordinates are {', '.join([*self.sizes, *self.selections])}")
-        given |= named
-        if missing := [axis for axis in axes if axis not in given]:
-            raise TypeError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
-        point = {axis: in_range(axis, given.get(axis, 0), size, check=check) for axis, size in self.sizes.items()}
-        return point | self._selected({name: given[name] for name in self.selections if name in given})
-
-    def _selected(self, given: Mapping[str, Any]) -> dict[str, int]:
-        if unknown := given.keys() - self.selections.keys():
-            raise TypeError(f"{', '.join(sorted(unknown))} does not fit; its selections: {', '.join(self.selections) or 'none'}")
-        chosen = {}
-        for name, legal in self.selections.items():
-            chosen[name] = integer(name, given.get(name, legal[0]))
-            if chosen[name] not in legal:
-                raise ValueError(f"{name} = {chosen[name]} is not legal: {', '.join(map(str, legal))}")
-        return chosen
-
 
 def _any(truth: Any) -> bool:
     return bool(truth.any()) if hasattr(truth, "any") else bool(truth)
@@ -219,9 +188,9 @@ def _all(truth: Any) -> bool:
 
 
 def of(memory: TensorMemory, kind: str, matrix: str, facts: Facts, numbers: Mapping[str, int]) -> TensorPlaces | None:
-    """The layout of an operand of a kind that describes a matrix, or None where the spec has none.
+    """Return the layout of an operand of a kind that describes a matrix, or None where the spec has none.
 
-    ``facts`` are those of a resolved instruction, ``numbers`` what formulas read.
+    ``facts`` are the facts of a resolved instruction, ``numbers`` the numbers that formulas read.
     """
     entries = (entry for entry in memory.layouts if entry.operand == kind and entry.matrix in ("", matrix))
     entry = next((entry for entry in entries if matches(entry.of, facts)), None)

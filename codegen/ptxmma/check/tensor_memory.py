@@ -9,7 +9,6 @@ import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.catalog.operands.tensor_operand import TensorOperand
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.operand_faults import constants
@@ -191,8 +190,8 @@ def _accesses(instruction: Instruction, statement: Statement) -> Iterator[_Acces
     for place, operand in enumerate(operands):
         if not statement.operands[place].startswith(b"["):
             continue
-        if isinstance(operand, TensorOperand) and operand.tensor is not None:
-            yield _Access(place, 1, operand.columns, operand.source)
+        if operand.tensor is not None:
+            yield _Access(place, 1, operand.tensor.columns, operand.source)
         elif operand.kind == "tensor-address" and fragment is not None and fragment.sizes.keys() == {"row", "col"}:
             yield _Access(place, fragment.sizes["row"], fragment.sizes["col"], operand.source)
 

@@ -69,12 +69,12 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, bit
         if "chunk" in given:
             raise click.UsageError("--col of metadata is a column of the packed A: leave out --chunk")
         given["chunk"] = given["col"] // kept
-    if not given.keys() & set(placed.coordinates):
+    if not given.keys() & set(placed.axes):
         _show_blocks(placed, given, form)
         return
-    if missing := [f"--{axis}" for axis in placed.coordinates if axis not in given]:
+    if missing := [f"--{axis}" for axis in placed.axes if axis not in given]:
         raise click.UsageError(f"name an element of {subject}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
-    refuse_pictures(form, *(f"--{axis}" for axis in placed.coordinates))
+    refuse_pictures(form, *(f"--{axis}" for axis in placed.axes))
     point = {name: number for name, number in given.items() if name in placed.sizes or name in placed.selections}
     place = placed.locate(**point)  # type: ignore[arg-type]  # no axis is called check
     if base is not None:

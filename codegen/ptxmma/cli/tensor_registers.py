@@ -41,13 +41,13 @@ def show(
         base = given.pop("base", 0)
         fragment.places.start(base)
         named |= {name: given.pop(name) for name in _WARPS if name in given}
-        if not given.keys() & set(fragment.places.coordinates):
+        if not given.keys() & set(fragment.places.axes):
             draw(_elements(fragment, named, given, base) if named else _bases(fragment), form)
             return
         if named:
             wrong = ", ".join(f"--{name}" for name in named)
             raise click.UsageError(f"an element of {subject} or a register, not both: leave out {wrong}, or the element")
-        if missing := [f"--{axis}" for axis in fragment.places.coordinates if axis not in given]:
+        if missing := [f"--{axis}" for axis in fragment.places.axes if axis not in given]:
             raise click.UsageError(f"name an element of {subject}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
         place = fragment.locate(base=base, **given)
     except ValueError as error:

@@ -9,8 +9,8 @@ import numpy as np
 
 from ptxmma.arrays.metadata_bytes import FIELD_BITS, from_fields
 from ptxmma.catalog import layouts
-from ptxmma.catalog.instruction_facts import Missing
 from ptxmma.catalog.instructions import DatabaseLike, Instruction, catalog
+from ptxmma.catalog.operands.operand_form import Missing
 from ptxmma.model import Database, Granularity, Spec
 
 

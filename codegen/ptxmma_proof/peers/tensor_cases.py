@@ -113,7 +113,7 @@ def _axes(placed: TensorPlaces, case: Case, cta: int) -> tuple[dict[str, Values]
         if axis.name:
             axes[axis.name] = number // axis.finer
             part += placed.unit * (number % axis.finer) // axis.finer
-            if axis.name in placed.coordinates and placed.sizes[axis.name] == case.numbers["ctas"] * axis.size:
+            if axis.name in placed.axes and placed.sizes[axis.name] == case.numbers["ctas"] * axis.size:
                 axes[axis.name] += cta * axis.size
     return axes | ({"peer": np.full(case.places.size, cta)} if "peer" in placed.sizes else {}), part
 

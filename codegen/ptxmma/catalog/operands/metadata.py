@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 
 from ptxmma.arguments import in_range, integer
-from ptxmma.catalog.operands.placement import Placement
+from ptxmma.catalog.placement import Placement
 from ptxmma.model import Choice, Facts, Fault, Granularity, Layout, RegisterLayout
 from ptxmma.model.bitmap import BitMap
 
@@ -64,7 +64,7 @@ class Metadata(Placement):
         place: tuple[Any, Any, int] = super().locate(row, chunk, selector, check=check)
         return place
 
-    def _at(self, point: dict[str, Any]) -> tuple[Any, Any, int]:
+    def _at(self, point: Mapping[str, Any]) -> tuple[Any, Any, int]:
         place = self.layout.map.apply(point)
         return place["lane"], place["bit"] * self.width, self.width
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ptxmma.arguments import in_range
-from ptxmma.catalog.operands.placement import Placement
+from ptxmma.catalog.placement import Placement
 from ptxmma.model import COPY, ElementType, Granularity, Kind, Layout
 from ptxmma.model.bitmap import BitMap
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ptxmma.arrays.elements import Array
     from ptxmma.arrays.tiling import Tiling
+    from ptxmma.catalog.tensor_places import TensorPlaces
 
 #: The name that a tiling has for the number of a matrix.
 _MATRIX = "matrix"
@@ -126,6 +127,11 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.layout.apart if self.layout is not None else ()
 
     @property
+    def tensor(self) -> TensorPlaces | None:
+        """Its layout in tensor memory; None for an operand elsewhere."""
+        return None
+
+    @property
     def rows(self) -> int:
         """Rows of the matrix whose elements it holds; 0 without one."""
         return self._along(0)
@@ -180,7 +186,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def _require(self) -> None:
         self.fragment()
 
-    def _at(self, point: dict[str, Any]) -> Any:
+    def _at(self, point: Mapping[str, Any]) -> Any:
         element = self.fragment().to_axes.inverse().apply(point)
         return element["lane"], element["i"]
 
@@ -436,7 +442,7 @@ class RowAddress(Operand, frozen=True, kw_only=True):
         """The layout of the rows that its addresses name."""
         return self.layout if self.layout is not None else super().fragment()
 
-    def _at(self, point: dict[str, Any]) -> Any:
+    def _at(self, point: Mapping[str, Any]) -> Any:
         return self._rows().to_axes.inverse().apply(point)["lane"]
 
     def coords(self, lane: Any, i: Any = 0, *, check: bool = True) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxmma.arguments import in_range
-from ptxmma.catalog.operands.placement import Placement
+from ptxmma.catalog.placement import Placement
 from ptxmma.model import ElementType, Layout
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ class Scales(Placement):
         place: tuple[Any, Any] = super().locate(row, block, byte_id=byte_id, thread_id=thread_id, check=check)
         return place
 
-    def _at(self, point: dict[str, Any]) -> tuple[Any, Any]:
+    def _at(self, point: Mapping[str, Any]) -> tuple[Any, Any]:
         numbered = {name: legal.index(point[name]) for name, legal in self.selections.items()}
-        place = self.layout.map.apply(point | numbered)
+        place = self.layout.map.apply({**point, **numbered})
         return place["lane"], place["byte"]
 
     def coords(self, lane: Any, byte: Any, *, check: bool = True) -> tuple[Any, ...]:

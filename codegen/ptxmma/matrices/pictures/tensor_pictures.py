@@ -140,7 +140,7 @@ def _texts(placed: TensorPlaces, block: _Block | None) -> tuple[str, str]:
     """The two lines in a block: the range of the first axis and that of the second."""
     if block is None:
         return "", ""
-    first, *others = [f"{axis} {_range(*block.ranges[axis])}" for axis in placed.coordinates]
+    first, *others = [f"{axis} {_range(*block.ranges[axis])}" for axis in placed.axes]
     return first, ", ".join(others)
 
 

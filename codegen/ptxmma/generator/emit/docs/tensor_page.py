@@ -82,7 +82,7 @@ def _picture(use: TensorUse, gallery: Gallery) -> str:
     """The layout as the use has it; of scale factors, one for each number of them in a row."""
     shown, layout = use.places, use.places.layout
     selected = {name: values[-1] for name, values in shown.selections.items()} if use.blocks else {}
-    name, said = f"tensor_{layout.name}", [f"{axis} 0..{size - 1}" for axis, size in shown.sizes.items() if axis in shown.coordinates]
+    name, said = f"tensor_{layout.name}", [f"{axis} 0..{size - 1}" for axis, size in shown.sizes.items() if axis in shown.axes]
     if use.blocks:
         sizes = shown.sizes | ({"col": _NARROW} if "col" in shown.sizes else {})
         shown = msgspec.structs.replace(shown, sizes=sizes, numbers=shown.numbers | {"n": _NARROW})

@@ -73,7 +73,7 @@ class Placement:
             ValueError: there is none.
         """
 
-    def _at(self, point: dict[str, Any]) -> Any:
+    def _at(self, point: Mapping[str, Any]) -> Any:
         """Return the place of a point: a number for each axis and each selection."""
         raise NotImplementedError
 

@@ -1,0 +1,47 @@
+"""Operand lists of instructions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ptxmma.catalog.operands.operand import Operand
+from ptxmma.model import Requirement
+
+
+class Missing(ValueError, KeyError, AttributeError):
+    """An instruction lacks an operand, sparsity metadata or scale factors.
+
+    It is a ``ValueError``, a ``KeyError`` and an ``AttributeError``, so that ``hasattr(instruction, "metadata")`` works.
+    """
+
+    __str__ = Exception.__str__  # a KeyError would quote the message
+
+
+class OperandForm(msgspec.Struct, frozen=True):
+    """One operand list of an instruction.
+
+    Attributes:
+        name: ``"registers"`` or ``"descriptor"``, the source of A; ``""`` where there is one list only.
+        syntax: the manual's text: ``"d, a, b-desc, scale-d"``.
+        operands: the operands in order.
+        requires: the requirements of these operands in addition to the instruction's.
+    """
+
+    name: str
+    syntax: str
+    operands: tuple[Operand, ...]
+    requires: tuple[Requirement, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<OperandForm {self.name + ': ' if self.name else ''}{self.syntax}>"
+
+    def operand(self, name: str) -> Operand:
+        """Return the operand of that name.
+
+        Raises:
+            Missing: the form lacks it.
+        """
+        for operand in self.operands:
+            if operand.name == name:
+                return operand
+        raise Missing(f"no operand {name!r}; this form has {', '.join(operand.name for operand in self.operands)}")

@@ -1,1 +1,0 @@
-"""Matrices, metadata and scale factors to the registers of all threads, and back."""
