@@ -17,21 +17,33 @@ from header_programs import EXTERNAL, WARNINGS, run
 from ptxmma import paths
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import load
-from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
+from ptxmma.catalog.shared_formats import matrix_formats, read_by
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import shared_layout
 from ptxmma.matrices.shared_memory import Descriptor, SharedLayout
+from ptxmma.model import Swizzle
 
 _OK, _SIZE, _ALIGNMENT, _RANGE, _NULL, _MULTIPLE = 0, 1, 2, 3, 7, 8
 _SPEC = load(paths.DATABASE).spec
 assert _SPEC.shared_memory is not None
-_MEMORY = read_by(_SPEC, _SPEC.shared_memory, "wgmma")
-_FIELDS = matrix_format(_SPEC, "wgmma").fields
+_MEMORY = _SPEC.shared_memory
+_FORMATS = {each.family: each for each in matrix_formats(_SPEC)}
+_FIELDS = _FORMATS["wgmma"].fields
 _MODES = {mode.name: mode for mode in _MEMORY.swizzles}
-_ENCODING = swizzle_encoding(_SPEC, "wgmma")
+_HEADER = (paths.INCLUDE / "ptxmma" / "shared_memory.h").read_text(encoding="utf-8")
+_ENCODING = {name: int(re.search(rf"PTXMMA_SWIZZLE_{name.upper()} = (\d+)", _HEADER)[1]) for name in _MODES}  # type: ignore[index]
 _MAJORNESS: list[str] = list(dict.fromkeys(layout.majorness for layout in _MEMORY.layouts))
-_TYPES = {entry.name: number for number, entry in enumerate(_SPEC.types.elements, 1)}
-_READABLE = [(name, entry.majorness) for entry in _MEMORY.majorness for name in entry.elements]
+_ELEMENTS = {entry.name: entry for entry in _SPEC.types.elements}
+_TYPES = {name: number for number, name in enumerate(_ELEMENTS, 1)}
+#: Every family, type, majorness and swizzle that go together: packed types of less than a byte only K-major.
+_READ = [
+    (family, name, entry.majorness, _MODES[mode])
+    for family in _FORMATS
+    for entry in read_by(_SPEC, _MEMORY, family).majorness
+    for name in entry.elements
+    for mode in entry.swizzles
+    if _ELEMENTS[name].bits >= 8 or entry.majorness == "K"
+]
 
 _LIBRARY = """
 #include "ptxmma/shared_layout.h"
@@ -147,33 +159,48 @@ def library(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def _layouts() -> Iterator[SharedLayout]:
-    """Every type, majorness and swizzle: dense, padded, with a start inside a pattern and a base offset."""
-    for (name, majorness), mode in itertools.product(_READABLE, _MODES.values()):
-        panel = mode.bytes * 8 // _bits(name)
+    """Every family, type, majorness and swizzle: dense, padded, with a start inside a pattern and a base offset."""
+    for family, name, majorness, mode in _READ:
+        panel, lines = mode.bytes * 8 // _bits(name), _lines(majorness, mode)
         for panels, groups, padding, start, shift in (
             (2, 3, 0, 1024, 0),
             (1, 1, 0, 0, 0),
             (3, 2, 16, mode.bytes * 3, 3),
             (2, 2, 128, 0, 1),
         ):
-            x, k = (groups * 8, panels * panel) if majorness == "K" else (panels * panel, groups * 8)
-            dense = SharedLayout(name, majorness, mode.name, x, k)
+            x, k = (groups * lines, panels * panel) if majorness == "K" else (panels * panel, groups * lines)
+            dense = SharedLayout(name, majorness, mode.name, x, k, family=family)
             larger = "lbo" if dense.lbo > dense.sbo else "sbo"
             strides = {larger: getattr(dense, larger) + padding}
             yield SharedLayout(
-                name, majorness, mode.name, x, k, start=start, base_offset=shift, lbo=strides.get("lbo"), sbo=strides.get("sbo")
+                name,
+                majorness,
+                mode.name,
+                x,
+                k,
+                start=start,
+                base_offset=shift,
+                lbo=strides.get("lbo"),
+                sbo=strides.get("sbo"),
+                family=family,
             )
 
 
+def _lines(majorness: str, mode: Swizzle) -> int:
+    return mode.atom_k[0] if majorness == "K" else mode.atom_mn[1]
+
+
 def _bits(name: str) -> int:
-    return next(entry.bits for entry in _SPEC.types.elements if entry.name == name)
+    return _ELEMENTS[name].bits
 
 
 def _matrix(layout: SharedLayout) -> tuple[Any, Any]:
     """A random matrix, and its bytes as C holds it."""
     kind = layout.element
     bits = np.random.default_rng(layout.size).integers(0, 1 << kind.bits, (layout.x, layout.k), np.uint64).astype(elements.bits_dtype(kind))
-    memory = np.packbits(bits, axis=-1, bitorder="little") if kind.bits == 1 else bits
+    if kind.form == "sign-magnitude":
+        bits &= bits.dtype.type(1 << kind.bits - 1 | (1 << kind.mantissa) - 1)
+    memory = elements.joined(bits, kind.bits) if kind.bits < 8 else bits
     return elements.typed(bits, kind), memory
 
 
@@ -187,11 +214,11 @@ def test_a_spec_without_shared_memory_has_no_such_header(root: Path) -> None:
 
 
 def test_dense_layouts(library: ctypes.CDLL) -> None:
-    for (name, majorness), mode in itertools.product(_READABLE, _MODES.values()):
+    for family, name, majorness, mode in _READ:
         panel = mode.bytes * 8 // _bits(name)
         for inner, outer, start in ((panel, 8, 0), (2 * panel, 24, 1024)):
             x, k = (outer, inner) if majorness == "K" else (inner, outer)
-            expected = _Layout.of(SharedLayout(name, majorness, mode.name, x, k, start=start))
+            expected = _Layout.of(SharedLayout(name, majorness, mode.name, x, k, start=start, family=family))
             layout_c = _Layout()
             arguments = (expected.type, expected.majorness, expected.swizzle, x, k, start)
             assert library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, arguments), ctypes.byref(layout_c)) == _OK
@@ -243,7 +270,8 @@ def test_the_boxes_of_a_tensor_map(library: ctypes.CDLL) -> None:
 
 
 def test_the_swizzle_of_a_tensor_map(cc: str, include: Path, tmp_path: Path) -> None:
-    names = {mode.name: mode.tma for mode in _MODES.values()}
+    own = read_by(_SPEC, _MEMORY, "wgmma").swizzles  # older releases of CUDA do not know the modes of others
+    names = {mode.name: mode.tma for mode in own}
     source = tmp_path / "swizzle.c"
     enumerators = ", ".join(f"{name} = {number}" for number, name in enumerate(names.values(), 10))
     checks = " && ".join(f"PTXMMA_TENSOR_MAP_SWIZZLE(PTXMMA_SWIZZLE_{name.upper()}) == {number}" for number, name in enumerate(names, 10))
@@ -259,11 +287,12 @@ def test_descriptors_of_sub_tiles(library: ctypes.CDLL) -> None:
     outcomes = set()
     for layout in _layouts():
         given = ctypes.byref(_Layout.of(layout))
+        make = getattr(library, f"ptxmma_shared_{_FORMATS[layout.family].name}")
         for at in (0.0, 0.25, 0.34, 0.5, 0.75):
             x, k = int(layout.x * at), int(layout.k * at)
             for x_extent, k_extent in itertools.product({layout.x - x, 8, 3}, {layout.k - k, 16, 5}):
                 descriptor = ctypes.c_uint64(7)
-                status = library.ptxmma_shared_descriptor(given, x, k, x_extent, k_extent, ctypes.byref(descriptor))
+                status = make(given, x, k, x_extent, k_extent, ctypes.byref(descriptor))
                 try:
                     expected = layout.descriptor(x, k, x_extent, k_extent).encode()
                 except ValueError:
@@ -274,6 +303,23 @@ def test_descriptors_of_sub_tiles(library: ctypes.CDLL) -> None:
                 assert descriptor.value == expected
                 outcomes.add(status)
     assert outcomes == {_OK, _ALIGNMENT, _RANGE}
+
+
+def test_a_descriptor_is_for_a_family_that_reads_the_image(library: ctypes.CDLL) -> None:
+    """Every type with every majorness and swizzle: what a family reads in Python it reads in C."""
+    known = {family: {(name, majorness, mode.name) for own, name, majorness, mode in _READ if own == family} for family in _FORMATS}
+    for name, majorness, mode in itertools.product(_ELEMENTS, _MAJORNESS, _MODES.values()):
+        panel = mode.bytes * 8 // _bits(name)
+        x, k = (8, panel) if majorness == "K" else (panel, 8)
+        layout, descriptor = _Layout(), ctypes.c_uint64()
+        numbers = _TYPES[name], _MAJORNESS.index(majorness), _ENCODING[mode.name]
+        dense = library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, (*numbers, x, k, 0)), ctypes.byref(layout))
+        readers = [family for family in _FORMATS if (name, majorness, mode.name) in known[family]]
+        assert (dense == _OK) == bool(readers), (name, majorness, mode.name)
+        for family, format in _FORMATS.items():
+            made = getattr(library, f"ptxmma_shared_{format.name}")(ctypes.byref(layout), 0, 0, x, k, ctypes.byref(descriptor))
+            assert (made == _OK) == (family in readers), (family, name, majorness, mode.name)
+            assert made in (_OK, _RANGE)
 
 
 def test_descriptors_advance(library: ctypes.CDLL) -> None:
@@ -298,9 +344,10 @@ def test_descriptors_advance(library: ctypes.CDLL) -> None:
         ({"type": 0}, _RANGE),
         ({"type": _TYPES["f64"]}, _RANGE),
         ({"type": 999}, _RANGE),
-        ({"type": _TYPES["u8"], "majorness": 1}, _RANGE),
+        ({"type": _TYPES["tf32"], "majorness": 1}, _RANGE),
         ({"majorness": 2}, _RANGE),
         ({"swizzle": 4}, _RANGE),
+        ({"swizzle": 5}, _RANGE),
         ({"x": 0}, _SIZE),
         ({"x": 12}, _MULTIPLE),
         ({"k": 0}, _SIZE),

@@ -50,7 +50,7 @@ typedef struct ptxmma_shared_layout {
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
-/** 1 if instructions can read a type with a majorness, else 0. */
+/** 1 if some instructions can read a type with a majorness and some swizzle mode, else 0. */
 PTXMMA_CONSTEXPR_FN int ptxmma_shared_readable(ptxmma_majorness majorness, ptxmma_type type) {
   switch (majorness) {
     case PTXMMA_MAJORNESS_K:
@@ -59,69 +59,74 @@ PTXMMA_CONSTEXPR_FN int ptxmma_shared_readable(ptxmma_majorness majorness, ptxmm
              type == PTXMMA_TYPE_TF32 ||
              type == PTXMMA_TYPE_E4M3 ||
              type == PTXMMA_TYPE_E5M2 ||
+             type == PTXMMA_TYPE_E2M1 ||
              type == PTXMMA_TYPE_U8 ||
              type == PTXMMA_TYPE_S8 ||
+             type == PTXMMA_TYPE_S1Z4M11 ||
              type == PTXMMA_TYPE_B1;
     case PTXMMA_MAJORNESS_MN:
       return type == PTXMMA_TYPE_F16 ||
-             type == PTXMMA_TYPE_BF16;
+             type == PTXMMA_TYPE_BF16 ||
+             type == PTXMMA_TYPE_TF32 ||
+             type == PTXMMA_TYPE_E4M3 ||
+             type == PTXMMA_TYPE_E5M2 ||
+             type == PTXMMA_TYPE_U8 ||
+             type == PTXMMA_TYPE_S8 ||
+             type == PTXMMA_TYPE_S1Z4M11;
   }
   return 0;
 }
 
-/** 1 if there is a canonical layout with a majorness and a swizzle mode, else 0. */
-PTXMMA_CONSTEXPR_FN int ptxmma_shared_canonical(ptxmma_majorness majorness, ptxmma_swizzle swizzle) {
-  switch (swizzle) {
-    case PTXMMA_SWIZZLE_NONE:
-      return majorness == PTXMMA_MAJORNESS_K || majorness == PTXMMA_MAJORNESS_MN;
-    case PTXMMA_SWIZZLE_32B:
-      return majorness == PTXMMA_MAJORNESS_K || majorness == PTXMMA_MAJORNESS_MN;
-    case PTXMMA_SWIZZLE_64B:
-      return majorness == PTXMMA_MAJORNESS_K || majorness == PTXMMA_MAJORNESS_MN;
-    case PTXMMA_SWIZZLE_128B:
-      return majorness == PTXMMA_MAJORNESS_K || majorness == PTXMMA_MAJORNESS_MN;
+/** 1 if wgmma can read a type with a majorness and a swizzle mode, else 0. */
+PTXMMA_CONSTEXPR_FN int ptxmma_descriptor_reads(ptxmma_majorness majorness, ptxmma_swizzle swizzle, ptxmma_type type) {
+  if (majorness == PTXMMA_MAJORNESS_K &&
+      (swizzle == PTXMMA_SWIZZLE_NONE || swizzle == PTXMMA_SWIZZLE_32B || swizzle == PTXMMA_SWIZZLE_64B || swizzle == PTXMMA_SWIZZLE_128B)) {
+    return type == PTXMMA_TYPE_F16 ||
+           type == PTXMMA_TYPE_BF16 ||
+           type == PTXMMA_TYPE_TF32 ||
+           type == PTXMMA_TYPE_E4M3 ||
+           type == PTXMMA_TYPE_E5M2 ||
+           type == PTXMMA_TYPE_U8 ||
+           type == PTXMMA_TYPE_S8 ||
+           type == PTXMMA_TYPE_B1;
+  }
+  if (majorness == PTXMMA_MAJORNESS_MN &&
+      (swizzle == PTXMMA_SWIZZLE_NONE || swizzle == PTXMMA_SWIZZLE_32B || swizzle == PTXMMA_SWIZZLE_64B || swizzle == PTXMMA_SWIZZLE_128B)) {
+    return type == PTXMMA_TYPE_F16 ||
+           type == PTXMMA_TYPE_BF16;
   }
   return 0;
 }
 
-/** Bytes from the start to element (x, k), before the swizzle; the arguments are not checked. */
-PTXMMA_CONSTEXPR_FN uint32_t ptxmma_shared_offset(const ptxmma_shared_layout *layout, uint32_t x, uint32_t k) {
-  const uint32_t bits = ptxmma_describe_type(layout->type).bits;
-  if (layout->majorness == PTXMMA_MAJORNESS_K) {
-    switch (layout->swizzle) {
-      case PTXMMA_SWIZZLE_NONE:
-        return ptxmma_offset_k_none(x, k, bits, layout->lbo, layout->sbo);
-      case PTXMMA_SWIZZLE_32B:
-        return ptxmma_offset_k_32b(x, k, bits, layout->lbo, layout->sbo);
-      case PTXMMA_SWIZZLE_64B:
-        return ptxmma_offset_k_64b(x, k, bits, layout->lbo, layout->sbo);
-      case PTXMMA_SWIZZLE_128B:
-        return ptxmma_offset_k_128b(x, k, bits, layout->lbo, layout->sbo);
-    }
+/** 1 if tcgen05 can read a type with a majorness and a swizzle mode, else 0. */
+PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_descriptor_reads(ptxmma_majorness majorness, ptxmma_swizzle swizzle, ptxmma_type type) {
+  if (majorness == PTXMMA_MAJORNESS_K &&
+      (swizzle == PTXMMA_SWIZZLE_NONE || swizzle == PTXMMA_SWIZZLE_32B || swizzle == PTXMMA_SWIZZLE_64B || swizzle == PTXMMA_SWIZZLE_128B)) {
+    return type == PTXMMA_TYPE_F16 ||
+           type == PTXMMA_TYPE_BF16 ||
+           type == PTXMMA_TYPE_TF32 ||
+           type == PTXMMA_TYPE_E4M3 ||
+           type == PTXMMA_TYPE_E5M2 ||
+           type == PTXMMA_TYPE_E2M1 ||
+           type == PTXMMA_TYPE_U8 ||
+           type == PTXMMA_TYPE_S8 ||
+           type == PTXMMA_TYPE_S1Z4M11;
   }
-  if (layout->majorness == PTXMMA_MAJORNESS_MN) {
-    switch (layout->swizzle) {
-      case PTXMMA_SWIZZLE_NONE:
-        return ptxmma_offset_mn_none(x, k, bits, layout->lbo, layout->sbo);
-      case PTXMMA_SWIZZLE_32B:
-        return ptxmma_offset_mn_32b(x, k, bits, layout->lbo, layout->sbo);
-      case PTXMMA_SWIZZLE_64B:
-        return ptxmma_offset_mn_64b(x, k, bits, layout->lbo, layout->sbo);
-      case PTXMMA_SWIZZLE_128B:
-        return ptxmma_offset_mn_128b(x, k, bits, layout->lbo, layout->sbo);
-    }
+  if (majorness == PTXMMA_MAJORNESS_MN &&
+      (swizzle == PTXMMA_SWIZZLE_NONE || swizzle == PTXMMA_SWIZZLE_32B || swizzle == PTXMMA_SWIZZLE_64B || swizzle == PTXMMA_SWIZZLE_128B)) {
+    return type == PTXMMA_TYPE_F16 ||
+           type == PTXMMA_TYPE_BF16 ||
+           type == PTXMMA_TYPE_E4M3 ||
+           type == PTXMMA_TYPE_E5M2 ||
+           type == PTXMMA_TYPE_U8 ||
+           type == PTXMMA_TYPE_S8 ||
+           type == PTXMMA_TYPE_S1Z4M11;
+  }
+  if (majorness == PTXMMA_MAJORNESS_MN &&
+      (swizzle == PTXMMA_SWIZZLE_128B_ATOM_32B)) {
+    return type == PTXMMA_TYPE_TF32;
   }
   return 0;
-}
-
-/**
- * The absolute address of the byte in which element (x, k) starts; the arguments are not checked.
- *
- * Elements narrower than a byte lie in it from the low bits up.
- */
-PTXMMA_CONSTEXPR_FN uint32_t ptxmma_shared_locate(const ptxmma_shared_layout *layout, uint32_t x, uint32_t k) {
-  const uint32_t address = layout->start + ptxmma_shared_offset(layout, x, k);
-  return ptxmma_swizzle_address(layout->swizzle, address, layout->base_offset);
 }
 
 /** How an image is cut: sizes in elements and bytes, and which stride leads where. */
@@ -140,29 +145,103 @@ PTXMMA_CONSTEXPR_FN ptxmma_shared_cut ptxmma_shared_no_cut(void) {
   return cut;
 }
 
+/** The lines of a group and the stride from panel to panel of a canonical layout; no lines where there is no such layout. */
+PTXMMA_CONSTEXPR_FN ptxmma_shared_cut ptxmma_shared_atom(ptxmma_majorness majorness, ptxmma_swizzle swizzle) {
+  ptxmma_shared_cut cut = ptxmma_shared_no_cut();
+  if (majorness == PTXMMA_MAJORNESS_K &&
+      (swizzle == PTXMMA_SWIZZLE_NONE)) {
+    cut.lines = 8;
+    cut.lbo_leads = 1;
+  }
+  if (majorness == PTXMMA_MAJORNESS_K &&
+      (swizzle == PTXMMA_SWIZZLE_32B || swizzle == PTXMMA_SWIZZLE_64B || swizzle == PTXMMA_SWIZZLE_128B)) {
+    cut.lines = 8;
+    cut.lbo_leads = 1;
+  }
+  if (majorness == PTXMMA_MAJORNESS_MN &&
+      (swizzle == PTXMMA_SWIZZLE_NONE)) {
+    cut.lines = 8;
+    cut.lbo_leads = 0;
+  }
+  if (majorness == PTXMMA_MAJORNESS_MN &&
+      (swizzle == PTXMMA_SWIZZLE_32B || swizzle == PTXMMA_SWIZZLE_64B || swizzle == PTXMMA_SWIZZLE_128B)) {
+    cut.lines = 8;
+    cut.lbo_leads = 1;
+  }
+  if (majorness == PTXMMA_MAJORNESS_MN &&
+      (swizzle == PTXMMA_SWIZZLE_128B_ATOM_32B)) {
+    cut.lines = 4;
+    cut.lbo_leads = 1;
+  }
+  cut.span = ptxmma_describe_swizzle(swizzle).bytes;
+  cut.group = cut.lines * cut.span;
+  return cut;
+}
+
+/** 1 if there is a canonical layout with a majorness and a swizzle mode, else 0. */
+PTXMMA_CONSTEXPR_FN int ptxmma_shared_canonical(ptxmma_majorness majorness, ptxmma_swizzle swizzle) {
+  return ptxmma_shared_atom(majorness, swizzle).lines != 0;
+}
+
+/** Bytes from the start to element (x, k), before the swizzle; the arguments are not checked. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_shared_offset(const ptxmma_shared_layout *layout, uint32_t x, uint32_t k) {
+  const uint32_t bits = ptxmma_describe_type(layout->type).bits;
+  if (layout->majorness == PTXMMA_MAJORNESS_K) {
+    switch (layout->swizzle) {
+      case PTXMMA_SWIZZLE_NONE:
+        return ptxmma_offset_k_none(x, k, bits, layout->lbo, layout->sbo);
+      case PTXMMA_SWIZZLE_32B:
+        return ptxmma_offset_k_32b(x, k, bits, layout->lbo, layout->sbo);
+      case PTXMMA_SWIZZLE_64B:
+        return ptxmma_offset_k_64b(x, k, bits, layout->lbo, layout->sbo);
+      case PTXMMA_SWIZZLE_128B:
+        return ptxmma_offset_k_128b(x, k, bits, layout->lbo, layout->sbo);
+      default:
+        break;
+    }
+  }
+  if (layout->majorness == PTXMMA_MAJORNESS_MN) {
+    switch (layout->swizzle) {
+      case PTXMMA_SWIZZLE_NONE:
+        return ptxmma_offset_mn_none(x, k, bits, layout->lbo, layout->sbo);
+      case PTXMMA_SWIZZLE_32B:
+        return ptxmma_offset_mn_32b(x, k, bits, layout->lbo, layout->sbo);
+      case PTXMMA_SWIZZLE_64B:
+        return ptxmma_offset_mn_64b(x, k, bits, layout->lbo, layout->sbo);
+      case PTXMMA_SWIZZLE_128B:
+        return ptxmma_offset_mn_128b(x, k, bits, layout->lbo, layout->sbo);
+      case PTXMMA_SWIZZLE_128B_ATOM_32B:
+        return ptxmma_offset_mn_128b_atom_32b(x, k, bits, layout->lbo, layout->sbo);
+    }
+  }
+  return 0;
+}
+
+/**
+ * The absolute address of the byte in which element (x, k) starts; the arguments are not checked.
+ *
+ * Elements narrower than a byte lie in it from the low bits up.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_shared_locate(const ptxmma_shared_layout *layout, uint32_t x, uint32_t k) {
+  const uint32_t address = layout->start + ptxmma_shared_offset(layout, x, k);
+  return ptxmma_swizzle_address(layout->swizzle, address, layout->base_offset);
+}
+
 /** How the image of a layout is cut, or why there is none, read by instructions or not; its strides are not looked at. */
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_cut_of(const ptxmma_shared_layout *layout, ptxmma_shared_cut *cut) {
   const int along_k = layout->majorness == PTXMMA_MAJORNESS_K;
   const uint32_t inner = along_k ? layout->k : layout->x, outer = along_k ? layout->x : layout->k;
-  const ptxmma_swizzle_info mode = ptxmma_describe_swizzle(layout->swizzle);
   const uint32_t bits = ptxmma_describe_type(layout->type).bits;
-  const uint32_t lines = along_k ? mode.atom_k[0] : mode.atom_mn[1];
-  const uint32_t panel = bits == 0 ? 0 : (uint32_t)mode.bytes * 8 / bits;
-  ptxmma_shared_layout probe = *layout;
-  if (!ptxmma_shared_canonical(layout->majorness, layout->swizzle)) return PTXMMA_ERROR_RANGE;
+  const ptxmma_shared_cut atom = ptxmma_shared_atom(layout->majorness, layout->swizzle);
+  const uint32_t panel = bits == 0 ? 0 : atom.span * 8 / bits;
+  if (atom.lines == 0) return PTXMMA_ERROR_RANGE;
   if (bits == 0) return PTXMMA_ERROR_RANGE;
   if (inner == 0 || outer == 0 || (uint64_t)inner * bits > UINT32_MAX) return PTXMMA_ERROR_SIZE;
-  if (inner % panel != 0 || outer % lines != 0) return PTXMMA_ERROR_MULTIPLE;
-  if (layout->start % mode.bytes != 0) return PTXMMA_ERROR_ALIGNMENT;
-  cut->lines = lines;
-  cut->span = mode.bytes;
-  cut->group = lines * mode.bytes;
+  if (inner % panel != 0 || outer % atom.lines != 0) return PTXMMA_ERROR_MULTIPLE;
+  if (layout->start % atom.span != 0) return PTXMMA_ERROR_ALIGNMENT;
+  *cut = atom;
   cut->panels = inner / panel;
-  cut->groups = outer / lines;
-  /* Which stride counts at the first element of the second panel? */
-  probe.lbo = 1;
-  probe.sbo = 0;
-  cut->lbo_leads = ptxmma_shared_offset(&probe, along_k ? 0 : panel, along_k ? panel : 0) == 1;
+  cut->groups = outer / atom.lines;
   return PTXMMA_OK;
 }
 
@@ -208,10 +287,16 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_close(ptxmma_shared_layout *layo
 
 /* ---- layouts -------------------------------------------------------------------------------- */
 
+/** 1 if some instructions can read the image of a layout, else 0. */
+PTXMMA_CONSTEXPR_FN int ptxmma_shared_reads(const ptxmma_shared_layout *layout) {
+  return ptxmma_descriptor_reads(layout->majorness, layout->swizzle, layout->type) ||
+         ptxmma_tcgen05_descriptor_reads(layout->majorness, layout->swizzle, layout->type);
+}
+
 /** The bytes of the image of a layout with which all is in order. */
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_bytes(const ptxmma_shared_layout *layout, uint64_t *bytes) {
   if (layout == NULL) return PTXMMA_ERROR_NULL;
-  if (!ptxmma_shared_readable(layout->majorness, layout->type)) return PTXMMA_ERROR_RANGE;
+  if (!ptxmma_shared_reads(layout)) return PTXMMA_ERROR_RANGE;
   return ptxmma_shared_measure(layout, bytes);
 }
 
@@ -227,7 +312,7 @@ PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_dense(
     uint32_t start, ptxmma_shared_layout *layout) {
   ptxmma_shared_layout dense = {type, majorness, swizzle, x, k, 0, 0, start, 0};
   ptxmma_status status = layout == NULL ? PTXMMA_ERROR_NULL : PTXMMA_ERROR_RANGE;
-  if (layout != NULL && ptxmma_shared_readable(majorness, type)) status = ptxmma_shared_close(&dense);
+  if (layout != NULL && ptxmma_shared_reads(&dense)) status = ptxmma_shared_close(&dense);
   if (status == PTXMMA_OK) status = ptxmma_shared_layout_check(&dense);
   if (status == PTXMMA_OK) *layout = dense;
   return status;
@@ -254,7 +339,7 @@ PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_address(
 
 /* ---- tensor maps ---------------------------------------------------------------------------- */
 
-/** The CUtensorMapSwizzle of a swizzle mode, for programs that include <cuda.h>. */
+/** The CUtensorMapSwizzle of a swizzle mode of wgmma, for programs that include <cuda.h>. */
 #define PTXMMA_TENSOR_MAP_SWIZZLE(mode) \
   ((mode) == PTXMMA_SWIZZLE_NONE ? CU_TENSOR_MAP_SWIZZLE_NONE : (mode) == PTXMMA_SWIZZLE_32B ? CU_TENSOR_MAP_SWIZZLE_32B : (mode) == PTXMMA_SWIZZLE_64B ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B)
 
@@ -342,8 +427,14 @@ PTXMMA_FN void ptxmma_shared_move(void *to, const void *from, uint32_t bytes) {
       case 16:
         *(uint4 *)to = *(const uint4 *)from;
         return;
+      case 4:
+        *(uint32_t *)to = *(const uint32_t *)from;
+        return;
       case 2:
         *(uint16_t *)to = *(const uint16_t *)from;
+        return;
+      case 1:
+        *(uint8_t *)to = *(const uint8_t *)from;
         return;
     }
   }
@@ -352,8 +443,14 @@ PTXMMA_FN void ptxmma_shared_move(void *to, const void *from, uint32_t bytes) {
     case 16:
       memcpy(to, from, 16);
       return;
+    case 4:
+      memcpy(to, from, 4);
+      return;
     case 2:
       memcpy(to, from, 2);
+      return;
+    case 1:
+      memcpy(to, from, 1);
       return;
   }
 }
@@ -399,7 +496,7 @@ PTXMMA_FN ptxmma_status ptxmma_shared_load(
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-/** The 64 bits of a descriptor whose fields all have an encoding. */
+/** The 64 bits of a descriptor of wgmma whose fields all have an encoding. */
 PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_checked(ptxmma_descriptor fields, uint64_t *descriptor) {
   const uint64_t encoded = ptxmma_descriptor_encode(fields);
   const ptxmma_descriptor read = ptxmma_descriptor_decode(encoded);
@@ -416,11 +513,17 @@ PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_checked(ptxmma_descript
   return PTXMMA_OK;
 }
 
+/** What the descriptors hold for a swizzle mode; a number without an encoding for one that wgmma does not read. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_descriptor_swizzle(ptxmma_swizzle mode) {
+  return mode == PTXMMA_SWIZZLE_NONE ? 0 : mode == PTXMMA_SWIZZLE_128B ? 1 : mode == PTXMMA_SWIZZLE_64B ? 2 : mode == PTXMMA_SWIZZLE_32B ? 3 : UINT32_MAX;
+}
+
 /**
  * The descriptor of the sub-tile of x_extent x k_extent elements whose first one is (x, k).
  *
  * A sub-tile has one if the canonical layout, counted from the sub-tile's start, leads to each of
- * its elements; that is checked in x_extent + k_extent steps.
+ * its elements; that is checked in x_extent + k_extent steps. PTXMMA_ERROR_RANGE, too, where
+ * wgmma does not read the type so.
  */
 PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_descriptor(
     const ptxmma_shared_layout *layout, uint32_t x, uint32_t k, uint32_t x_extent, uint32_t k_extent,
@@ -429,6 +532,7 @@ PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_descriptor(
   ptxmma_status status = ptxmma_shared_layout_check(layout);
   if (status != PTXMMA_OK) return status;
   if (descriptor == NULL) return PTXMMA_ERROR_NULL;
+  if (!ptxmma_descriptor_reads(layout->majorness, layout->swizzle, layout->type)) return PTXMMA_ERROR_RANGE;
   if (x_extent == 0 || k_extent == 0) return PTXMMA_ERROR_SIZE;
   if (x >= layout->x || k >= layout->k) return PTXMMA_ERROR_RANGE;
   if (x_extent > layout->x - x || k_extent > layout->k - k) return PTXMMA_ERROR_RANGE;
@@ -444,7 +548,7 @@ PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_descriptor(
   fields.leading_byte_offset = layout->lbo;
   fields.stride_byte_offset = layout->sbo;
   fields.base_offset = layout->base_offset;
-  fields.swizzle = (uint32_t)layout->swizzle;
+  fields.swizzle = ptxmma_descriptor_swizzle(layout->swizzle);
   return ptxmma_descriptor_checked(fields, descriptor);
 }
 
@@ -464,6 +568,82 @@ PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_descriptor_advance(uint64_t descri
   if (status != PTXMMA_OK) return status;
   fields.start_address += (uint32_t)offset;
   return ptxmma_descriptor_checked(fields, advanced);
+}
+
+/** The 64 bits of a descriptor of tcgen05 whose fields all have an encoding. */
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_tcgen05_descriptor_checked(ptxmma_tcgen05_descriptor fields, uint64_t *descriptor) {
+  const uint64_t encoded = ptxmma_tcgen05_descriptor_encode(fields);
+  const ptxmma_tcgen05_descriptor read = ptxmma_tcgen05_descriptor_decode(encoded);
+  if (descriptor == NULL) return PTXMMA_ERROR_NULL;
+  if (fields.start_address % 16 != 0) return PTXMMA_ERROR_ALIGNMENT;
+  if (fields.leading_byte_offset % 16 != 0) return PTXMMA_ERROR_ALIGNMENT;
+  if (fields.stride_byte_offset % 16 != 0) return PTXMMA_ERROR_ALIGNMENT;
+  if (read.start_address != fields.start_address) return PTXMMA_ERROR_RANGE;
+  if (read.leading_byte_offset != fields.leading_byte_offset) return PTXMMA_ERROR_RANGE;
+  if (read.stride_byte_offset != fields.stride_byte_offset) return PTXMMA_ERROR_RANGE;
+  if (read.base_offset != fields.base_offset) return PTXMMA_ERROR_RANGE;
+  if (read.leading_mode != fields.leading_mode) return PTXMMA_ERROR_RANGE;
+  if (read.lut_start != fields.lut_start) return PTXMMA_ERROR_RANGE;
+  if (read.swizzle != fields.swizzle) return PTXMMA_ERROR_RANGE;
+  *descriptor = encoded;
+  return PTXMMA_OK;
+}
+
+/** What the descriptors hold for a swizzle mode; a number without an encoding for one that tcgen05 does not read. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_descriptor_swizzle(ptxmma_swizzle mode) {
+  return mode == PTXMMA_SWIZZLE_NONE ? 0 : mode == PTXMMA_SWIZZLE_128B_ATOM_32B ? 1 : mode == PTXMMA_SWIZZLE_128B ? 2 : mode == PTXMMA_SWIZZLE_64B ? 4 : mode == PTXMMA_SWIZZLE_32B ? 6 : UINT32_MAX;
+}
+
+/**
+ * The descriptor of the sub-tile of x_extent x k_extent elements whose first one is (x, k).
+ *
+ * A sub-tile has one if the canonical layout, counted from the sub-tile's start, leads to each of
+ * its elements; that is checked in x_extent + k_extent steps. PTXMMA_ERROR_RANGE, too, where
+ * tcgen05 does not read the type so.
+ */
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_tcgen05_descriptor(
+    const ptxmma_shared_layout *layout, uint32_t x, uint32_t k, uint32_t x_extent, uint32_t k_extent,
+    uint64_t *descriptor) {
+  ptxmma_tcgen05_descriptor fields = ptxmma_tcgen05_descriptor_decode(0);
+  ptxmma_status status = ptxmma_shared_layout_check(layout);
+  if (status != PTXMMA_OK) return status;
+  if (descriptor == NULL) return PTXMMA_ERROR_NULL;
+  if (!ptxmma_tcgen05_descriptor_reads(layout->majorness, layout->swizzle, layout->type)) return PTXMMA_ERROR_RANGE;
+  if (x_extent == 0 || k_extent == 0) return PTXMMA_ERROR_SIZE;
+  if (x >= layout->x || k >= layout->k) return PTXMMA_ERROR_RANGE;
+  if (x_extent > layout->x - x || k_extent > layout->k - k) return PTXMMA_ERROR_RANGE;
+  for (uint32_t i = 0; i < x_extent; i++) {
+    const uint32_t leads = ptxmma_shared_offset(layout, x, 0) + ptxmma_shared_offset(layout, i, 0);
+    if (ptxmma_shared_offset(layout, x + i, 0) != leads) return PTXMMA_ERROR_RANGE;
+  }
+  for (uint32_t i = 0; i < k_extent; i++) {
+    const uint32_t leads = ptxmma_shared_offset(layout, 0, k) + ptxmma_shared_offset(layout, 0, i);
+    if (ptxmma_shared_offset(layout, 0, k + i) != leads) return PTXMMA_ERROR_RANGE;
+  }
+  fields.start_address = layout->start + ptxmma_shared_offset(layout, x, k);
+  fields.leading_byte_offset = layout->lbo;
+  fields.stride_byte_offset = layout->sbo;
+  fields.base_offset = layout->base_offset;
+  fields.swizzle = ptxmma_tcgen05_descriptor_swizzle(layout->swizzle);
+  return ptxmma_tcgen05_descriptor_checked(fields, descriptor);
+}
+
+/** The fields of a descriptor; PTXMMA_ERROR_RANGE where it has bits that belong to none. */
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_tcgen05_descriptor_read(uint64_t descriptor, ptxmma_tcgen05_descriptor *fields) {
+  const ptxmma_tcgen05_descriptor read = ptxmma_tcgen05_descriptor_decode(descriptor);
+  if (fields == NULL) return PTXMMA_ERROR_NULL;
+  if (ptxmma_tcgen05_descriptor_encode(read) != descriptor) return PTXMMA_ERROR_RANGE;
+  *fields = read;
+  return PTXMMA_OK;
+}
+
+/** The same descriptor `offset` bytes further, or back; PTXMMA_ERROR_RANGE too where it has bits that belong to no field. */
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_tcgen05_descriptor_advance(uint64_t descriptor, int32_t offset, uint64_t *advanced) {
+  ptxmma_tcgen05_descriptor fields = ptxmma_tcgen05_descriptor_decode(0);
+  const ptxmma_status status = ptxmma_tcgen05_descriptor_read(descriptor, &fields);
+  if (status != PTXMMA_OK) return status;
+  fields.start_address += (uint32_t)offset;
+  return ptxmma_tcgen05_descriptor_checked(fields, advanced);
 }
 
 #endif

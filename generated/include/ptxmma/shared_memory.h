@@ -18,7 +18,10 @@
 
 /* ---- swizzles ------------------------------------------------------------------------------- */
 
-/** Swizzle modes of wgmma, as its descriptor encodes them; that of tcgen05 has other numbers. */
+/**
+ * Swizzle modes, as descriptors of wgmma encode them; those of tcgen05 have other numbers. The last
+ * ones, which only these read, have numbers that no descriptor of wgmma holds.
+ */
 typedef enum ptxmma_swizzle {
   /** no swizzle (interleaved) */
   PTXMMA_SWIZZLE_NONE = 0,
@@ -27,7 +30,9 @@ typedef enum ptxmma_swizzle {
   /** 64-byte swizzle */
   PTXMMA_SWIZZLE_64B = 2,
   /** 32-byte swizzle */
-  PTXMMA_SWIZZLE_32B = 3
+  PTXMMA_SWIZZLE_32B = 3,
+  /** 128-byte swizzle of 32-byte atoms */
+  PTXMMA_SWIZZLE_128B_ATOM_32B = 4
 } ptxmma_swizzle;
 
 /** Which dimension of a matrix is contiguous in shared memory: k, or that of its rows (A) or columns (B). */
@@ -66,28 +71,33 @@ PTXMMA_CONSTEXPR_FN ptxmma_swizzle_info ptxmma_describe_swizzle(ptxmma_swizzle m
       const ptxmma_swizzle_info info = {"32B", "Swizzle<1,4,3>", 32, 256, {2, 8}, {8, 2}};
       return info;
     }
+    case PTXMMA_SWIZZLE_128B_ATOM_32B: {
+      const ptxmma_swizzle_info info = {"128B_ATOM_32B", "Swizzle<2,5,2>", 128, 512, {8, 4}, {0, 0}};
+      return info;
+    }
   }
   return none;
 }
 
 /**
- * Where the byte at a shared-memory address really lies.
+ * The address where the byte at a shared-memory address lies with the 128-byte swizzle of 32-byte atoms, which tcgen05 reads.
+ *
+ *     address ^ ((((address >> 7) - base_offset) % (span // 32)) << 5)
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_swizzle_128b_atom_32b_address(uint32_t address, uint32_t base_offset) {
+  return address ^ ((((address >> 7) - base_offset) % (128 / 32)) << 5);
+}
+
+/**
+ * The address where the byte at a shared-memory address lies; applied twice, it leads back.
  *
  *     address ^ ((((address >> 7) - base_offset) % (span // 16)) << 4)
  */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_swizzle_address(
     ptxmma_swizzle mode, uint32_t address, uint32_t base_offset) {
   const uint32_t span = ptxmma_describe_swizzle(mode).bytes;
+  if (mode == PTXMMA_SWIZZLE_128B_ATOM_32B) return ptxmma_swizzle_128b_atom_32b_address(address, base_offset);
   return address ^ ((((address >> 7) - base_offset) % (span / 16)) << 4);
-}
-
-/**
- * The same with the 128-byte swizzle of 32-byte atoms, which tcgen05 reads.
- *
- *     address ^ ((((address >> 7) - base_offset) % (span // 32)) << 5)
- */
-PTXMMA_CONSTEXPR_FN uint32_t ptxmma_swizzle_128b_atom_32b_address(uint32_t address, uint32_t base_offset) {
-  return address ^ ((((address >> 7) - base_offset) % (128 / 32)) << 5);
 }
 
 /**

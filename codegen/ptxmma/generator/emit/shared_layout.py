@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.shared_formats import matrix_format, read_by
+from ptxmma.catalog.shared_formats import matrix_formats, read_by, swizzle_encoding
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import ElementType, SharedMemory, Spec
+from ptxmma.model import DescriptorFormat, ElementType, SharedMemory, Spec
 
 
 class _Case(NamedTuple):
@@ -22,13 +22,28 @@ class _Case(NamedTuple):
     function: str
 
 
+class _Read(NamedTuple):
+    """Element types that the instructions of a family read with a majorness and some swizzles."""
+
+    majorness: str
+    swizzles: tuple[str, ...]
+    types: list[str]
+
+
+class _Format(NamedTuple):
+    """A format of matrix descriptors."""
+
+    format: DescriptorFormat
+    encoding: dict[str, int]  # what the field of the swizzle holds for each mode
+    reads: list[_Read]
+
+
 def emit(catalog: Catalog) -> Iterator[Output]:
     """``shared_layout.h``, where the spec has matrices in shared memory."""
     spec = catalog.database.spec
-    if spec.shared_memory is None:
+    memory = spec.shared_memory
+    if memory is None:
         return
-    first = matrix_format(spec)  # its family's are the images that the header makes: swizzles, types and descriptors
-    memory = read_by(spec, spec.shared_memory, first.family)
     cases = [
         _Case(layout.majorness, name, c_text.identifier(f"ptxmma_offset_{layout.majorness}_{name}").lower())
         for layout in memory.layouts
@@ -36,6 +51,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     ]
     types = {majorness: _types(spec, memory, majorness) for majorness in dict.fromkeys(case.majorness for case in cases)}
     complete = {majorness: sum(case.majorness == majorness for case in cases) == len(memory.swizzles) for majorness in types}
+    formats = _formats(spec, memory)
     text = render(
         "c/shared_layout.h.jinja",
         c=c_text,
@@ -46,11 +62,23 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         complete=complete,
         mapped=_mapped(spec),
         reach=_reach(spec),
-        first=first,
+        first=formats[0].format,
+        formats=formats,
+        mapped_swizzles=[mode for mode in memory.swizzles if mode.name in formats[0].encoding],
         pieces=_pieces(spec, memory, types),
         device_words={1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint2", 16: "uint4"},
     )
     yield Output("generated/include/ptxmma/shared_layout.h", banner("//", catalog, ["spec/shared_memory.yaml"]) + text)
+
+
+def _formats(spec: Spec, memory: SharedMemory) -> list[_Format]:
+    """The formats of matrix descriptors with what their families read, the spec's first one first."""
+    made = []
+    for each in matrix_formats(spec):
+        own = read_by(spec, memory, each.family)
+        reads = [_Read(entry.majorness, entry.swizzles, _wide(spec, entry.majorness, entry.elements)) for entry in own.majorness]
+        made.append(_Format(each, swizzle_encoding(spec, each.family), [read for read in reads if read.types]))
+    return made
 
 
 #: The constants of a tile, over its template arguments and what it measures.
@@ -72,26 +100,26 @@ _NUMBERS = {
 def tiles(spec: Spec) -> dict[str, Any]:
     """The values for the template of tiles as C++ types, where the spec has matrices in shared memory."""
     assert spec.shared_memory is not None
-    first = matrix_format(spec)
-    memory = read_by(spec, spec.shared_memory, first.family)
-    lines = {*(mode.atom_k[0] for mode in memory.swizzles), *(mode.atom_mn[1] for mode in memory.swizzles)}
-    types = {name: _types(spec, memory, name) for name in dict.fromkeys(layout.majorness for layout in memory.layouts)}
+    memory = spec.shared_memory
+    first, *_ = _formats(spec, memory)
+    types = {read.majorness: read.types for read in first.reads}
     return {
         "spec": spec,
         "memory": memory,
-        "first": first,
-        "start": next(field for field in first.fields if field.name == "start_address"),
-        "fixed": any(field.fixed for field in first.fields),
+        "first": first.format,
+        "widest": max((mode for mode in memory.swizzles if mode.name in first.encoding), key=lambda mode: mode.bytes),
+        "start": next(field for field in first.format.fields if field.name == "start_address"),
+        "fixed": any(field.fixed for field in first.format.fields),
         "types": types,
-        "lines": " or ".join(map(str, sorted(lines))),
+        "lines": " or ".join(map(str, sorted({layout.lines for layout in memory.layouts}))),
         "reach": _reach(spec),
         "numbers": _NUMBERS,
     }
 
 
 def _reach(spec: Spec) -> int:
-    """The first address that a descriptor cannot hold."""
-    return Codec(spec, matrix_format(spec)).reach("start_address")
+    """The first address that some descriptor cannot hold."""
+    return min(Codec(spec, each).reach("start_address") for each in matrix_formats(spec))
 
 
 def _mapped(spec: Spec) -> list[ElementType]:
@@ -110,10 +138,10 @@ def _pieces(spec: Spec, memory: SharedMemory, types: dict[str, list[str]]) -> li
 
 
 def _types(spec: Spec, memory: SharedMemory, majorness: str) -> list[str]:
-    """The element types that can be read with a majorness; those narrower than a byte only as rows hold them, packed along k."""
-    entries = [entry for entry in memory.majorness if entry.majorness == majorness]
-    return [
-        element.name
-        for element in spec.types.elements
-        if any(element.name in entry.elements for entry in entries) and (element.bits >= 8 or majorness == "K")
-    ]
+    """The element types that some instructions read with a majorness."""
+    return _wide(spec, majorness, [name for entry in memory.majorness if entry.majorness == majorness for name in entry.elements])
+
+
+def _wide(spec: Spec, majorness: str, names: Collection[str]) -> list[str]:
+    """The element types among ``names`` that an image in C can have: narrower than a byte only as rows hold them, packed along k."""
+    return [each.name for each in spec.types.elements if each.name in names and (each.bits >= 8 or majorness == "K")]

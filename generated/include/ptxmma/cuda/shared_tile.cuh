@@ -207,7 +207,7 @@ struct shared_tile {
 
   static_assert(
       measures.status != PTXMMA_ERROR_MULTIPLE,
-      "ptxmma: the contiguous extent of a tile (k if K-major, else x) fills the swizzle's bytes; the other is a multiple of 8");
+      "ptxmma: the contiguous extent of a tile (k if K-major, else x) fills the swizzle's bytes; the other is a multiple of a group's lines, 4 or 8");
   static_assert(
       measures.status != PTXMMA_ERROR_SIZE,
       "ptxmma: a tile has elements, and ends below address 262144, which is as far as descriptors reach");
@@ -234,7 +234,7 @@ struct shared_tile {
   };
 
   // What an instruction takes that reads from element (x, k) on, where (0, 0) lies at shared address `start`.  x is a multiple of
-  // 8 and, if MN-major, of the elements in the swizzle's bytes unless what the instruction reads ends with them; k is one of Step.
+  // 4 or 8 and, if MN-major, of the elements in the swizzle's bytes unless what the instruction reads ends with them; k is one of Step.
   PTXMMA_MEMBER descriptor_type descriptor(uint32_t start, uint32_t x = 0, uint32_t k = 0) {
     ptxmma_descriptor fields = ptxmma_descriptor_decode(0);
     fields.start_address = start;
@@ -319,7 +319,7 @@ PTXMMA_CONSTEXPR_FN uint32_t filled(ptxmma_majorness majorness, ptxmma_swizzle s
 template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
 struct operand_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<Element>(Majorness, Swizzle, Extent), Depth, Step> {
   static_assert(
-      ptxmma_shared_readable(Majorness, detail::type_of<Element>::value),
+      ptxmma_descriptor_reads(Majorness, Swizzle, detail::type_of<Element>::value),
       "ptxmma: instructions read f16, bf16, tf32, e4m3, e5m2, u8, s8, b1 K-major, f16, bf16 MN-major");
 };
 #endif

@@ -43,7 +43,7 @@ struct tcgen05_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<El
     fields.start_address = from.start_address;
     fields.leading_byte_offset = from.leading_byte_offset;
     fields.stride_byte_offset = from.stride_byte_offset;
-    fields.swizzle = Swizzle == PTXMMA_SWIZZLE_128B ? 2 : Swizzle == PTXMMA_SWIZZLE_64B ? 4 : Swizzle == PTXMMA_SWIZZLE_32B ? 6 : 0;
+    fields.swizzle = ptxmma_tcgen05_descriptor_swizzle(Swizzle);
     const descriptor_type first = descriptor_type{ptxmma_tcgen05_descriptor_encode(fields)};
     return split ? in_two(first, k) : first;
   }
@@ -71,44 +71,9 @@ struct tcgen05_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<El
   }
 };
 
-// An MN-major tile with the 128-byte swizzle of 32-byte atoms.  It has the members of shared_tile, and x counts the rows or columns that fill it up.  TMA writes
-// its boxes with CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B.
+// An MN-major tile with the 128-byte swizzle of 32-byte atoms.  TMA writes its boxes with CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B.
 template <class Element, uint32_t Extent, uint32_t Depth, uint32_t Step>
-struct tcgen05_atom_tile {
-  using element_type = Element;
-  using descriptor_type = tcgen05_descriptor<PTXMMA_MAJORNESS_MN>;
-  static constexpr ptxmma_type type = detail::type_of<Element>::value;
-  static constexpr ptxmma_majorness majorness = PTXMMA_MAJORNESS_MN;
-  static constexpr uint32_t bits = ptxmma_describe_type(type).bits;
-  static constexpr uint32_t box_inner = 1024 / bits;  // what fills the 128 bytes of the swizzle
-  static constexpr uint32_t x = (Extent + box_inner - 1) / box_inner * box_inner, k = Depth, steps = Depth / Step;
-  static constexpr uint32_t sbo = 512, lbo = Depth * 128, bytes = x / box_inner * lbo, alignment = 512;
-  static constexpr uint32_t box_outer = Depth, boxes = x / box_inner, box_bytes = lbo, transaction_bytes = bytes;
-  static_assert(Depth % Step == 0 && Depth % 4 == 0 && Depth <= 256,
-                "ptxmma: the depth of such a tile is a multiple of that of an instruction and of 4, and at most 256");
-  static_assert(bytes <= 262144, "ptxmma: a tile ends below address 262144, which is as far as descriptors reach");
-
-  // As those of shared_tile: bytes to an element, the first element of a box, and the descriptors.  x is a multiple of box_inner there.
-  PTXMMA_MEMBER uint32_t offset(uint32_t row, uint32_t depth) {
-    return ptxmma_swizzle_128b_atom_32b_address(unswizzled(row, depth), 0);
-  }
-  PTXMMA_MEMBER uint32_t box_x(uint32_t box) { return box * box_inner; }
-  PTXMMA_MEMBER uint32_t box_k(uint32_t) { return 0; }
-  PTXMMA_MEMBER descriptor_type descriptor(uint32_t start, uint32_t row = 0, uint32_t depth = 0) {
-    ptxmma_tcgen05_descriptor fields = ptxmma_tcgen05_descriptor_decode(0);
-    fields.start_address = start + unswizzled(row, depth);
-    fields.leading_byte_offset = lbo;
-    fields.stride_byte_offset = sbo;
-    fields.swizzle = PTXMMA_TCGEN05_DESCRIPTOR_SWIZZLE_128B_ATOM_32B;
-    return descriptor_type{ptxmma_tcgen05_descriptor_encode(fields)};
-  }
-  PTXMMA_MEMBER descriptor_type advance(descriptor_type from, uint32_t step) {
-    return descriptor_type{from.bits + unswizzled(0, step * Step) / 16};
-  }
-
- private:
-  PTXMMA_MEMBER uint32_t unswizzled(uint32_t row, uint32_t depth) { return ptxmma_offset_mn_128b_atom_32b(row, depth, bits, lbo, sbo); }
-};
+using tcgen05_atom_tile = tcgen05_tile<Element, PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B_ATOM_32B, Extent, Depth, Step>;
 
 // A tile of elements of 4 or 6 bits that lie padded: 16 of them, one after the other, in each 16 bytes.  It is as large as one of bytes.  TMA
 // writes it with the 128-byte swizzle, from a packed matrix and with PTXMMA_TENSOR_MAP_PADDED_TYPE(Tile::padded_type), and counts elements.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from ptxmma.generator.emit.c_headers import descriptor_structs, mask_functions, 
 from ptxmma.generator.emit.c_headers.declarations import Function
 from ptxmma.generator.emit.c_headers.family_layouts import Family
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import CanonicalLayout, Condition, SharedMemory, Spec, Target
+from ptxmma.model import CanonicalLayout, Condition, DescriptorFormat, SharedMemory, Spec, Swizzle, Target
 
 _FOLDER = "generated/include/ptxmma"
 #: A set of targets is one 64-bit word.
@@ -201,13 +202,13 @@ def _descriptor_fields(spec: Spec) -> _List:
 def _shared_memory(spec: Spec, memory: SharedMemory) -> dict[str, Any]:
     """Swizzle modes, and canonical layouts with a function for each of their modes."""
     first, *others = matrix_formats(spec)
-    own, encoded = read_by(spec, memory, first.family), swizzle_encoding(spec, first.family)
+    own = read_by(spec, memory, first.family)
     return {
         "first": first,
         "families": [each.family for each in others],
         "memory": memory,
         "majorness": own.majorness,
-        "modes": sorted(((mode, encoded[mode.name]) for mode in own.swizzles), key=lambda pair: pair[1]),
+        "modes": _modes(spec, memory, first),
         "others": [
             (
                 mode,
@@ -222,6 +223,14 @@ def _shared_memory(spec: Spec, memory: SharedMemory) -> dict[str, Any]:
         "swizzle": formula_text.to_c(memory.swizzle_formula),
         "base_offset": formula_text.to_c(memory.base_offset),
     }
+
+
+def _modes(spec: Spec, memory: SharedMemory, first: DescriptorFormat) -> list[tuple[Swizzle, int]]:
+    """The swizzle modes with their numbers: those that the first descriptors hold, and larger ones for modes that they lack."""
+    encoded = swizzle_encoding(spec, first.family)
+    next_number = itertools.count(max(encoded.values()) + 1)
+    numbered = [(mode, encoded[mode.name] if mode.name in encoded else next(next_number)) for mode in memory.swizzles]
+    return sorted(numbered, key=lambda pair: pair[1])
 
 
 def _offsets(memory: SharedMemory, layout: CanonicalLayout) -> list[Function]:

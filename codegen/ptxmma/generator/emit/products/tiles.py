@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptxmma.catalog.descriptor_codec import Codec
 from ptxmma.catalog.product_family import ProductFamily
-from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
+from ptxmma.catalog.shared_formats import matrix_format, read_by
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_conditions import Fact, among, any_of
 from ptxmma.generator.emit.cuda.functions import Guards
@@ -21,51 +20,41 @@ def values(spec: Spec, family: ProductFamily, facts: dict[str, Fact]) -> dict[st
     if spec.shared_memory is None or not sides:
         return {"descriptor": "", "tiles": None}
     format = matrix_format(spec, family.formats[0].family)
-    memory, plain = read_by(spec, spec.shared_memory, format.family), _swizzles(spec, format)
-    readable = _readable(memory, plain)
+    memory = read_by(spec, spec.shared_memory, format.family)
+    readable = _readable(memory)
     tiles = {
         "sides": [side for side in "ab" if side in sides],
         "readable": readable,
         "pads": _pads(spec, family, facts) if memory.padded else "",
-        "swizzles": plain,
+        "base": f"ptxmma_{matrix_format(spec).name}",
         "alignment": memory.alignment,
         "group": next((entry.group for entry in memory.padded), 0),
-        "atoms": (atoms := _atoms(memory, plain)),
+        "atoms": (atoms := _atoms(memory)),
         "unread": _unread(memory, atoms),
-        "reach": Codec(spec, format).reach("start_address"),
         "split": _split(spec, format),
     }
     return {"descriptor": f"ptxmma_{format.name}", "tiles": tiles if readable else None}
 
 
-def _swizzles(spec: Spec, format: DescriptorFormat) -> dict[str, int]:
-    """The swizzle modes that tiles in C have, with what descriptors of a format hold for each."""
-    tiled = swizzle_encoding(spec, matrix_format(spec).family)
-    return {name: stored for name, stored in swizzle_encoding(spec, format.family).items() if name in tiled}
-
-
-def _atoms(memory: SharedMemory, plain: dict[str, int]) -> dict[str, Any] | None:
-    """The swizzle mode that tiles in C do not have, and the types that are read with it, MN-major."""
+def _atoms(memory: SharedMemory) -> dict[str, Any] | None:
+    """The swizzle mode with a formula of its own, and the types that are read with it, MN-major."""
     for mode in memory.swizzles:
         types = next((entry.elements for entry in memory.majorness if mode.name in entry.swizzles and entry.majorness == "MN"), ())
-        if mode.name not in plain and types:
+        if mode.formula and types:
             return {
-                "name": c_text.identifier(mode.name).lower(),
+                "name": c_text.macro(mode.name),
                 "title": mode.title,
                 "tma": mode.tma,
-                "bytes": mode.bytes,
-                "pattern": mode.pattern,
-                "lines": mode.atom_mn[1],
-                "largest": memory.tensor_map.largest_box,
                 "types": types,
                 "reads": {side: among(f"{side}_atom_tile::type", type_macro, types) for side in "ab"},
             }
     return None
 
 
-def _readable(memory: SharedMemory, plain: dict[str, int]) -> list[tuple[str, str, str]]:
-    """For each majorness, the element types that can be read with it and any swizzle that tiles in C have, and those that can padded."""
-    packed = {each.majorness: each.elements for each in memory.majorness if set(each.swizzles) <= plain.keys()}
+def _readable(memory: SharedMemory) -> list[tuple[str, str, str]]:
+    """For each majorness, tests for the element types that can be read with it and the common swizzles, and for padded ones."""
+    common = {mode.name for mode in memory.swizzles if not mode.formula}
+    packed = {each.majorness: each.elements for each in memory.majorness if common.issuperset(each.swizzles)}
     padded = {each.majorness: each.elements for each in memory.padded}
     tests = [(name, *(among("type", type_macro, types.get(name, ())) or "0" for types in (packed, padded))) for name in packed]
     return [(majorness_macro(name), one, other) for name, one, other in tests]
