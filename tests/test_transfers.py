@@ -14,7 +14,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.operations.operation import operand_of
+from ptxmma.matrices.places import operand_of
 from ptxmma.model import ElementType
 
 _START = 0x4000  # address of the first byte of an image

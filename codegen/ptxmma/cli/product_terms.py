@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ptxmma.catalog.operands import Operand
     from ptxmma.catalog.operands.tensor_fragment import RegisterPlace
     from ptxmma.cli.render import Cell
-    from ptxmma.matrices.operations.summed_terms import Spot
+    from ptxmma.matrices.places import Spot
     from ptxmma.matrices.products.operands import Multiplicand, ProductOperands
     from ptxmma.matrices.shared.canonical import Geometry
     from ptxmma.matrices.tracing import Source, Term, Trace

@@ -16,7 +16,7 @@ from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.operands.tensor_fragment import first_lanes
-from ptxmma.matrices.operations.operation import operand_of
+from ptxmma.matrices.places import operand_of
 from ptxmma.matrices.transfers import Moved
 from ptxmma.model import TensorMemory
 

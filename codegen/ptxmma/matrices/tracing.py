@@ -17,13 +17,13 @@ from typing import Any
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.matrices.arrangements import Place as Place  # these belong to what this module offers
 from ptxmma.matrices.operations import operation
-from ptxmma.matrices.operations.operation import MemoryPlace as MemoryPlace
-from ptxmma.matrices.operations.operation import Move as Move
-from ptxmma.matrices.operations.operation import Moves as Moves
-from ptxmma.matrices.operations.operation import TensorPlace as TensorPlace
-from ptxmma.matrices.operations.summed_terms import Source as Source
-from ptxmma.matrices.operations.summed_terms import Term as Term
-from ptxmma.matrices.operations.summed_terms import Trace as Trace
+from ptxmma.matrices.places import MemoryPlace as MemoryPlace
+from ptxmma.matrices.places import Move as Move
+from ptxmma.matrices.places import Moves as Moves
+from ptxmma.matrices.places import TensorPlace as TensorPlace
+from ptxmma.matrices.products.terms import Source as Source
+from ptxmma.matrices.products.terms import Term as Term
+from ptxmma.matrices.products.terms import Trace as Trace
 
 
 def trace(instruction: Instruction, *coordinates: int, **options: Any) -> Any:

@@ -13,7 +13,7 @@ from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.operations.memory_places import checked_stride, offset, width
-from ptxmma.matrices.operations.operation import operand_of
+from ptxmma.matrices.places import operand_of
 
 _BYTE = 8
 

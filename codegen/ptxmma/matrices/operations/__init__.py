@@ -5,10 +5,9 @@ from __future__ import annotations
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.matrices.operations.effect_operation import Allocate, Shift, Synchronise, TensorCopy
 from ptxmma.matrices.operations.load_operation import Load
-from ptxmma.matrices.operations.multiply_operation import Multiply
+from ptxmma.matrices.operations.multiply_operation import Multiply, TensorMultiply
 from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.operations.store_operation import Store
-from ptxmma.matrices.operations.tensor_multiply_operation import TensorMultiply
 from ptxmma.matrices.operations.tensor_transfer_operation import TensorCompress, TensorLoad, TensorReduce, TensorStore
 from ptxmma.matrices.operations.transpose_operation import Transpose
 

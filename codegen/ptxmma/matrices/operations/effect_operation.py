@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import matrices
-from ptxmma.matrices.operations.operation import Refusing, lacks_operands, operand_of
+from ptxmma.matrices.operations.operation import Refusing, lacks_operands
+from ptxmma.matrices.places import operand_of
 from ptxmma.model import InstructionSet
 
 

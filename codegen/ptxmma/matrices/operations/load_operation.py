@@ -8,7 +8,8 @@ from typing import Any
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.operations.memory_places import checked_stride, memory_place, memory_text
-from ptxmma.matrices.operations.operation import Move, Moves, Operation, element_text, lacks_operands, operand_of, register_place
+from ptxmma.matrices.operations.operation import Operation, lacks_operands
+from ptxmma.matrices.places import Move, Moves, element_text, operand_of, register_place
 from ptxmma.model import InstructionSet
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxmma.arguments import integer
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.matrices.operations.operation import MemoryPlace, element_text, operand_of
+from ptxmma.matrices.places import MemoryPlace, element_text, operand_of
 
 
 def width(instruction: Instruction) -> int:

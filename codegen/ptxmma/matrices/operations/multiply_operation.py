@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
-from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
-from ptxmma.catalog.operands import Operand, multiplicands
-from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
-from ptxmma.matrices.operations.operation import MemoryPlace, Operation, element_text
-from ptxmma.matrices.operations.summed_terms import Picking, Source, Trace, in_image, terms
-from ptxmma.matrices.products.operands import IN_REGISTERS, Multiplicand, arguments, described, product_operands
+from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.operands import Operand, TensorOperand, multiplicands
+from ptxmma.matrices.operations.operation import Operation, lacks_operands
+from ptxmma.matrices.places import TensorPlace, element_text
+from ptxmma.matrices.products.inputs import RegisterInputs, TensorInputs, element_bits, table
+from ptxmma.matrices.products.operands import (
+    AS_MATRICES,
+    IN_REGISTERS,
+    Multiplicand,
+    arguments,
+    described,
+    forms_with,
+    product_operands,
+    refuse_shift,
+)
+from ptxmma.matrices.products.terms import Trace, terms
 from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.model import InstructionSet
 
@@ -19,9 +29,9 @@ _SIGNS = {"": "*", "and": "&", "xor": "^"}
 
 
 class Multiply(Operation):
-    """Multiplies matrices and adds another."""
+    """Multiplies matrices in registers or shared memory, and adds another in registers."""
 
-    options = ("form", "selector", "scale_ids", "images")
+    options: ClassVar[tuple[str, ...]] = ("form", "selector", "scale_ids", "images")
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """Two multiplicands, an addend and a result, and the sizes m, n and k."""
@@ -38,21 +48,23 @@ class Multiply(Operation):
         """A sum over K; of a sparse A over what is stored."""
         operands = product_operands(instruction)
         bitwise = next((statement.bitwise for statement in instruction.semantics() if statement.bitwise), "")
-        times = _SIGNS[bitwise]
         index = "j" if instruction.sparse else "k"
-        a, b = f"{operands.a.name}[row][{index}]", f"{operands.b.name}[k][col]"
-        product = f"popc({a} {times} {b})" if bitwise else f"{a} {times} {b}"
-        product += "".join(f" * {name}" for name in _scale_names(instruction))
-        addend, result = (element_text(operand.name, operands.d.axes) for operand in (operands.c, operands.d))
+        product = f"{operands.a.name}[row][{index}] {_SIGNS[bitwise]} {operands.b.name}[k][col]"
+        product = (f"popc({product})" if bitwise else product) + "".join(f" * {scale}" for scale in self._scales(instruction))
+        result, addend = (element_text(operand.of or operand.name, operands.d.axes) for operand in (operands.d, operands.c))
         picked = ", where the metadata says the k of each stored j" if instruction.sparse else ""
         return f"{result} = {addend} + sum over {index} of {product}{picked}"
+
+    def _scales(self, instruction: Instruction) -> list[str]:
+        """What products are multiplied by, in words: the operands with scale factors."""
+        return list(dict.fromkeys(operand.name for form in instruction.forms for operand in form.operands if operand.kind == "scale-data"))
 
     def arguments(self, instruction: Instruction) -> dict[str, str]:
         """The operands by what they do: ``{"e": "metadata", "f": "selector", …}``."""
         return arguments(instruction, IN_REGISTERS)
 
     def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on arrays."""
+        """Works on registers."""
         from ptxmma.matrices.products import in_registers
 
         return in_registers.multiply
@@ -62,9 +74,13 @@ class Multiply(Operation):
         return product_operands(instruction).d
 
     def described(self, instruction: Instruction, form: str | None = None) -> dict[str, Multiplicand]:
-        """B of ``wgmma``, and A in the form that reads it so."""
-        chosen = {operand.of for operand in operand_form(instruction, form).operands if operand.kind == "descriptor"}
-        return {letter: each for letter, each in described(instruction).items() if each.name in chosen}
+        """B, and A in the form that reads it so, as far as the instruction reads them through descriptors."""
+        if not (known := described(instruction)):
+            return {}
+        product, forms = product_operands(instruction), forms_with(instruction, form)
+        kinds = ("descriptor", "shared-descriptor")
+        read = {product.part(operand).of for each in forms for operand in each.operands if operand.kind in kinds}
+        return {letter: each for letter, each in known.items() if letter in read}
 
     def trace(
         self,
@@ -72,97 +88,78 @@ class Multiply(Operation):
         *coordinates: int,
         form: str | None = None,
         selector: int | None = None,
-        scale_ids: dict[str, int] | None = None,
-        images: dict[str, Geometry] | None = None,
+        scale_ids: Mapping[str, int] | None = None,
+        images: Mapping[str, Geometry] | None = None,
         **axes: Any,
     ) -> Trace:
-        """Every register, and every bit of metadata, that feeds one element of D."""
-        if selector is not None and not instruction.sparse:
-            raise Missing(f"{instruction.canonical} is not sparse: it has no selector")
-        present = {operand.name for operand in operand_form(instruction, form).operands if operand.kind == "fragment"}
-        operands = product_operands(instruction)
-        lane, element = operands.d.locate(*coordinates, **axes)
-        apart = {axis: number for axis, number in axes.items() if axis not in operands.d.axes}
-        tables = {name: _table(instruction, name, apart) for name in (operands.a.name, operands.b.name) if name in present}
-        scales = _scales(instruction, form, scale_ids or {})
-        for name in images or {}:
-            if name in tables or name not in (operands.a.name, operands.b.name):
-                raise Missing(f"{instruction.canonical} reads {name} from registers: it has no image in shared memory")
-        row, col = operands.d.coords(lane, element)
-        depth = instruction.extents["k"]
-
-        def scale(matrix: Multiplicand, k: int) -> Place | None:
-            table = scales.get(matrix.name)
-            if table is None:
-                return None
-            if matrix is operands.a:
-                return table.locate(row, k * table.cols // depth)
-            return table.locate(k * table.rows // depth, col)
-
-        def place(matrix: Multiplicand, row: int, col: int) -> Place | MemoryPlace | None:
-            if table := tables.get(matrix.name):
-                return table.locate(row, col)
-            image = (images or {}).get(matrix.name)
-            return None if image is None else in_image(image, *((row, col) if matrix is operands.a else (col, row)))
-
-        def a(column: int, k: int) -> Source:
-            return Source(row, column, place(operands.a, row, column), scale(operands.a, k))
-
-        def b(k: int, fields: tuple[str, ...]) -> Source:
-            return Source(k, col, place(operands.b, k, col), scale(operands.b, k), fields)
-
-        d = _table(instruction, operands.d.name, apart).locate(row, col)
-        c = _table(instruction, operands.c.name, apart).locate(row, col) if operands.c is not operands.d else None
-        picking = _picking(instruction, operands.a, row, selector or 0) if instruction.sparse else None
-        return Trace(row, col, d, c, terms(depth, a, b, picking), apart)
+        """Every register, every byte of an image, and every bit of metadata that feeds one element of D."""
+        product = product_operands(instruction)
+        apart = {axis: number for axis, number in axes.items() if axis not in product.d.axes}
+        inputs = RegisterInputs(instruction, form, images or {}, selector=selector, scale_ids=scale_ids or {}, apart=apart)
+        row, col = product.d.coords(*product.d.locate(*coordinates, **axes))
+        d = table(instruction, product.d, apart).locate(row, col)
+        c = table(instruction, product.c, apart).locate(row, col) if product.c is not product.d else None
+        return Trace(row, col, d, c, terms(instruction, inputs, row, col), apart)
 
 
-def _picking(instruction: Instruction, a: Multiplicand, row: int, selector: int) -> Picking:
-    """How metadata picks the rows of B for a row of A."""
-    metadata, chosen = instruction.metadata, arrangement(instruction, "metadata", selector=selector).fixed["selector"]
+class TensorMultiply(Multiply):
+    """Multiplies matrices of a shape that only its instruction descriptor says, and adds the product to tensor memory."""
 
-    def place(packed: int) -> Place:
-        holder, low, width = metadata.index(row, packed, chosen)
-        return Place(holder, low // metadata.width, 0, low, width)
+    options = (*Multiply.options, "through", "base")
 
-    return Picking(a.depth, metadata.columns, place)
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """A sum in tensor memory and a descriptor."""
+        yield from lacks_operands(entry, "multiplies into tensor memory", "tensor-accumulator", "read")
+        yield from lacks_operands(entry, "multiplies into tensor memory", "instruction-descriptor", "read")
 
+    def statement(self, instruction: Instruction) -> str:
+        """A sum over K, where the shape is known."""
+        if not instruction.shape_sizes:
+            return "multiplies matrices into tensor memory; its instruction descriptor says their shape"
+        return super().statement(instruction)
 
-def operand_form(instruction: Instruction, name: str | None = None) -> OperandForm:
-    """The operand list of that name, or the first one.
+    def _scales(self, instruction: Instruction) -> list[str]:
+        scaled = any(operand.kind == "tensor-scales" for form in instruction.forms for operand in form.operands)
+        return ["the scale factors of their blocks"] if scaled else []
 
-    Raises:
-        Missing: the instruction has no such list.
-    """
-    for form in instruction.forms:
-        if name in (None, form.name):
-            return form
-    known = [form.name for form in instruction.forms if form.name]
-    has = f"it has {' and '.join(known)}" if known else "its operands come in one way only"
-    raise Missing(f"{instruction.canonical} has no form {name!r}: {has}")
+    def arguments(self, instruction: Instruction) -> dict[str, str]:
+        """The operands by what they do: ``{"disable_output_lane": "disable_output_lane", …}``."""
+        return arguments(instruction, AS_MATRICES)
 
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
+        """Works on matrices."""
+        from ptxmma.matrices.products import in_tensor_memory
 
-def _table(instruction: Instruction, name: str, apart: dict[str, int]) -> Arrangement:
-    """The table of a matrix, for one of several products where it has them."""
-    table = arrangement(instruction, name)
-    return table._replace(fixed=table.fixed | {axis: number for axis, number in apart.items() if axis in table.fixed})
+        return in_tensor_memory.multiply
 
-
-def _scale_names(instruction: Instruction) -> list[str]:
-    """The operands with scale factors."""
-    return list(dict.fromkeys(operand.name for form in instruction.forms for operand in form.operands if operand.kind == "scale-data"))
-
-
-def _scales(instruction: Instruction, form: str | None, ids: dict[str, int]) -> dict[str, Arrangement]:
-    """The tables of the scale factors by the name of the matrix, with the ids that are given."""
-    present = operand_form(instruction, form).operands
-    known = {operand.name: operand for operand in present if operand.kind in ("byte-id", "thread-id")}
-    for name in ids:
-        if name not in known:
-            raise Missing(f"{instruction.canonical} has no {name}{': it has ' + ', '.join(known) if known else ''}")
-    tables = {}
-    for operand in present:
-        if operand.kind == "scale-data":
-            chosen = {known[name].kind.replace("-", "_"): value for name, value in ids.items() if known[name].of == operand.of}
-            tables[operand.of] = arrangement(instruction, operand.name, **chosen)
-    return tables
+    def trace(
+        self,
+        instruction: Instruction,
+        *coordinates: int,
+        form: str | None = None,
+        selector: int | None = None,
+        scale_ids: Mapping[str, int] | None = None,
+        images: Mapping[str, Geometry] | None = None,
+        through: Instruction | None = None,
+        base: int = 0,
+        **axes: Any,
+    ) -> Trace:
+        """Every cell, every byte of an image, and every bit of metadata that feeds one element of D."""
+        refuse_shift(instruction)
+        result = product_operands(instruction).d
+        assert isinstance(result, TensorOperand)
+        d = result.locate(*coordinates, **axes)
+        row, col = result.coords(d.lane, d.column, d.bit, d.cta)
+        inputs = TensorInputs(instruction, form, images or {}, selector=selector, scale_ids=scale_ids or {})
+        fragment = None if through is None else result.through(through)
+        first = result.placed().start(base)
+        return Trace(
+            row,
+            col,
+            TensorPlace(first.lane + d.lane, first.column + d.column, 0, d.bit, element_bits(result), d.cta),
+            None,
+            terms(instruction, inputs, row, col),
+            {},
+            None if fragment is None else fragment.locate(row, col, base=base),
+            tuple(inputs.unknown()),
+        )

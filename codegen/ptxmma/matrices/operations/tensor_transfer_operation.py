@@ -7,17 +7,8 @@ from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.operations.operation import (
-    Move,
-    Moves,
-    Operation,
-    Refusing,
-    TensorPlace,
-    element_text,
-    lacks_operands,
-    operand_of,
-    register_place,
-)
+from ptxmma.matrices.operations.operation import Operation, Refusing, lacks_operands
+from ptxmma.matrices.places import Move, Moves, TensorPlace, element_text, operand_of, register_place
 from ptxmma.model import InstructionSet
 
 #: The axes of a fragment that are coordinates of tensor memory: its lanes and columns.

@@ -19,7 +19,7 @@ from ptxmma.catalog import column_masks, layouts
 from ptxmma.catalog.descriptor_lookup import codec
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import TensorOperand
-from ptxmma.matrices.operations.operation import operand_of
+from ptxmma.matrices.places import operand_of
 from ptxmma.matrices.products.guarantees import MANUAL, admitted, guarantees, rounded
 from ptxmma.matrices.products.matrices import Matrices, check_batches
 from ptxmma.matrices.products.operands import (

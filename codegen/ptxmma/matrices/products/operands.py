@@ -68,6 +68,8 @@ AS_MATRICES: dict[str, Part] = {
     "disable_output_lane": Part("lane-mask"),
     "zero_column_mask_desc": Part("column-mask"),
 }
+#: The places from which an instruction may read A, and the kinds of the operands that do.
+PLACES = {"registers": {"fragment"}, "descriptor": {"descriptor", "shared-descriptor"}, "tensor": {"tensor-matrix"}}
 #: The kinds of operands that lie in tensor memory, and are to a product what another kind is in registers.
 _ALIKE: dict[str, str] = {"tensor-metadata": "metadata", "tensor-scales": "scale-data"}
 
@@ -104,7 +106,7 @@ class ProductOperands(NamedTuple):
         """The part of an operand of the instruction."""
         if operand.kind == "accumulator":
             return Part("result") if operand.access == "write" else ADDEND
-        if ROLES[operand.kind].multiplied or operand.kind == "shared-descriptor":
+        if ROLES[operand.kind].multiplied or operand.kind in ("shared-descriptor", "tensor-matrix"):
             return A if self.letter(operand.of or operand.name) == A.of else B
         return Part(_ALIKE.get(operand.kind, operand.kind), self.letter(operand.of) if operand.of else "")
 
@@ -123,6 +125,34 @@ class ProductOperands(NamedTuple):
         """The type of D."""
         assert self.d.element is not None
         return self.d.element
+
+
+def place_of_a(instruction: Instruction, form: str | None = None) -> str:
+    """The place from which an instruction reads A: ``form``, or the first one that it has.
+
+    Args:
+        instruction: the instruction that multiplies.
+        form: a key of :data:`PLACES`.
+
+    Raises:
+        Missing: the instruction does not read A from there.
+    """
+    read = {operand.kind for each in instruction.forms for operand in each.operands if product_operands(instruction).part(operand) == A}
+    known = [name for name, kinds in PLACES.items() if read & kinds]
+    if form in (None, *known):
+        return form or known[0]
+    has = f"it has {' and '.join(known)}" if len(known) > 1 else "its operands come in one way only"
+    raise Missing(f"{instruction.canonical} has no form {form!r}: {has}")
+
+
+def forms_with(instruction: Instruction, form: str | None = None) -> list[OperandForm]:
+    """The operand lists that read A from a place, as :func:`place_of_a` chooses it."""
+    kinds = PLACES[place_of_a(instruction, form)]
+    return [
+        each
+        for each in instruction.forms
+        if any(product_operands(instruction).part(operand) == A and operand.kind in kinds for operand in each.operands)
+    ]
 
 
 @functools.lru_cache(maxsize=64)  # one product asks for them several times
