@@ -31,7 +31,9 @@ import toy_output
 from cuda_calls import Kernels, Nvcc
 from header_programs import EXTERNAL
 from ptxmma import paths
-from ptxmma.catalog.instructions import Catalog, UnknownInstruction
+from ptxmma.catalog.instructions import Catalog, UnknownInstruction, catalog
+from ptxmma.catalog.product_descriptor import of_product as instruction_of_product
+from ptxmma.catalog.product_types import product_of_type, type_of_product
 from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.check import check
 from ptxmma.cli import main
@@ -151,7 +153,9 @@ WOVEN = {f"weave.{shape}.i32.i8": _woven(shape, *sizes) for shape, sizes in {"m1
 RACKED = {f"rack.{verb}.x{n}.q16": f"rack_x{n}_cells" for verb in ("get", "put") for n in (1, 4)}
 for _n in (1, 4):
     HELD[f"rack_x{_n}_cells"] = Held({"row": 16, "col": 4 * _n}, 32, 2 * _n, _by_halves(2 * _n))
-SPELLINGS = [*LAYOUTS, *WOVEN, *RACKED]
+#: The depth of the products of an instruction that reads a descriptor.
+PRESSED = {"press.sour": 32, "press.sweet": 64}
+SPELLINGS = [*LAYOUTS, *WOVEN, *RACKED, *PRESSED]
 
 
 def test_the_places_of_this_file_are_one_to_one() -> None:
@@ -265,7 +269,7 @@ def test_the_c_macros_give_every_size(out: Path, cc: str) -> None:
 
 
 def test_the_list_of_variants_can_be_included(out: Path, cc: str) -> None:
-    lists = "".join(f'#include "ptxmma/variants/{name}.def"\n' for name in ("rack", "scoop", "stash", "weave"))
+    lists = "".join(f'#include "ptxmma/variants/{name}.def"\n' for name in ("press", "rack", "scoop", "stash", "weave"))
     source = f"#define PTXMMA_VARIANT(identifier, spelling, ...) spelling\n{lists}"
     command = [cc, "-E", "-P", "-I", str(out / "generated/include"), "-xc", "-"]
     said = subprocess.run(command, input=source, text=True, check=True, capture_output=True).stdout
@@ -274,6 +278,7 @@ def test_the_list_of_variants_can_be_included(out: Path, cc: str) -> None:
 
 def _in_order() -> Iterator[str]:
     """The instructions as the forms list them: the qualifiers that say sizes vary fastest."""
+    yield from PRESSED
     yield from RACKED
     for tile, (_, _, element) in _SIZES.items():
         for trans, slabs in itertools.product(("", ".trans"), _SLABS[tile]):
@@ -319,6 +324,9 @@ _ASSEMBLED = {"scoop": r"\{(%r\d+(?:, %r\d+)*)\}, \[%rd\d+\];", "stash": r"\[%rd
 def test_the_cuda_wrappers_write_the_instruction(nvcc: str, odd: Catalog, out: Path, tmp_path: Path) -> None:
     kernels = Kernels("ptxmma/ptxmma.cuh")
     for instruction in odd.all():
+        if instruction.family == "press":
+            kernels.add(f"ptxmma::{instruction.identifier}(1, 2, 3, 4, true);", instruction.canonical)
+            continue
         if instruction.family == "rack":
             given = "registers, 5" if ".get." in instruction.canonical else "5, registers"
             size = HELD[RACKED[instruction.canonical]].elements // 2
@@ -347,6 +355,8 @@ def test_the_cuda_wrappers_write_the_instruction(nvcc: str, odd: Catalog, out: P
         listed = ", ".join([r"%r\d+"] * (HELD[name].elements // 2))
         texts = (rf"\{{{listed}\}}", r"\[%r\d+\]")
         assert len(re.findall(rf"^\s*{spelling} {', '.join(texts if '.get.' in spelling else texts[::-1])};$", ptx, re.MULTILINE)) == 1
+    for spelling in PRESSED:
+        assert len(re.findall(rf"^.*\b{spelling} \[%r\d+\], \[%r\d+\], \[%r\d+\], %r\d+, adds;.*$", ptx, re.MULTILINE)) == 1
     for spelling in LAYOUTS:
         (text,) = re.findall(rf"^\s*{re.escape(spelling)} {_ASSEMBLED[spelling.split('.')[0]]}$", ptx, re.MULTILINE)
         counts[spelling] = len(text.split(","))
@@ -515,7 +525,7 @@ def test_another_memory_is_in_every_language(out: Path, database: Path) -> None:
         "console.log(address(14, 37), lane_of(3621), tensorMemories.map((each) => each.name).join());"
     )
     done = subprocess.run([node, "--input-type=module", "-e", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["3621", "37", "rack"]
+    assert done.stdout.split() == ["3621", "37", "vat,rack"]
     page = (out / "docs/reference/rack_memory.rst").read_text(encoding="utf-8")
     assert "Each CTA has rack memory of 64 lanes" in page
 
@@ -645,6 +655,148 @@ def test_pictures_show_the_thread_of_each_place(out: Path) -> None:
     assert drawn("stash_p8s16w4_in") == [[f"T{8 * slot + page}"] * 4 for page in range(8) for slot in range(16)]
 
 
+# --- products that a descriptor says ----------------------------------------------------------------------------------------
+
+
+class Pressed(NamedTuple):
+    """A product of ``press``, which states neither its sizes nor its types."""
+
+    taste: str
+    m: int
+    n: int
+    atype: str
+    btype: str
+
+    @property
+    def k(self) -> int:
+        return PRESSED[f"press.{self.taste}"]
+
+    def recipe(self, salt: int = 0) -> int:
+        """The descriptor: N counts eights, and its highest bit lies apart."""
+        types = 3 << 12 | {"i8": 5, "n8": 2}[self.atype] << 14 | {"i8": 6, "n8": 1}[self.btype] << 17
+        sizes = self.n // 8 % 64 << 3 | self.n // 512 << 31 | (self.m - 16) // 16 << 9 | (self.k == 32) << 11
+        return types | sizes | 9 << 20 | {0: 0, 10: 2, 100: 3}[salt] << 24
+
+    def resolved(self, database: Path) -> ptxmma.Instruction:
+        opcode = f"press.{self.taste}"
+        return ptxmma.instruction(opcode, m=self.m, n=self.n, atype=self.atype, btype=self.btype, database=database)
+
+    @property
+    def front(self) -> str:
+        taste = "" if self.taste == "sour" else ", PTXMMA_PRESS_SWEET"  # the first of them may be left out
+        return f"ptxmma::press<ptxmma::shape<{self.m}, {self.n}>, ptxmma::i32, ptxmma::{self.atype}, ptxmma::{self.btype}{taste}>"
+
+
+EVERY_PRESSED = [Pressed(*each) for each in itertools.product(("sour", "sweet"), (16, 32), range(64, 513, 64), ("i8", "n8"), ("i8", "n8"))]
+
+
+def test_the_library_writes_the_descriptor_of_every_product(database: Path) -> None:
+    for each in EVERY_PRESSED:
+        product = each.resolved(database)
+        assert dict(product.variant.chosen) == {
+            "dtype": "i32",
+            **dict(zip(("atype", "btype"), each[3:], strict=True)),
+            "k": each.k,
+            "m": each.m,
+            "n": each.n,
+        }
+        for salt in (0, 10, 100):
+            assert instruction_of_product(product, salt=salt) == each.recipe(salt)
+        assert type_of_product(product) == each.front
+        assert product_of_type(catalog(database), each.front) == product
+    with pytest.raises(
+        ptxmma.IllegalProductError, match=r"does not allow m = 16 with n = 576; legal: m = 16 or 32 with n = 64, 128, … 512"
+    ):
+        ptxmma.instruction("press.sour", m=16, n=576, atype="i8", btype="i8", database=database)
+
+
+def test_c_and_cpp_write_the_descriptor_of_every_product(out: Path, cxx: str, tmp_path: Path) -> None:
+    lines = [
+        f'static_assert({each.front}::instruction() == {each.recipe():#x}u && {each.front}::k == {each.k}, "");' for each in EVERY_PRESSED
+    ]
+    front = Pressed("sweet", 32, 512, "n8", "i8")
+    bits, none = front.recipe(), front.recipe() ^ 1 << 31  # N = 0
+    lines += [
+        f'static_assert({front.front}::instruction({{3}}) == {front.recipe(100):#x}u, "");',
+        f'static_assert(ptxmma_press_recipe_decode({bits:#x}u).n == 512 && ptxmma_press_recipe_is_legal({bits:#x}u), "");',
+        f'static_assert(!ptxmma_press_recipe_is_legal({none:#x}u), "");',
+    ]
+    source = "".join(f"{line}\n" for line in ["#include <ptxmma/cuda/press_calls.cuh>", *lines])
+    (tmp_path / "press.cpp").write_text(source, encoding="utf-8")
+    command = [cxx, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{out}/generated/include", str(tmp_path / "press.cpp")]
+    subprocess.run(command, check=True)
+
+
+def test_javascript_reads_the_descriptor_of_every_product(out: Path) -> None:
+    node = shutil.which("node") or pytest.skip("node is not installed")
+    program = (
+        f'import {{ descriptorFormats, explainedDescriptor }} from "{out}/generated/javascript/index.js";'
+        'const format = descriptorFormats.find((each) => each.name === "press_recipe");'
+        f"const rows = {[each.recipe(10) for each in EVERY_PRESSED]}.map((bits) => explainedDescriptor(format, '', BigInt(bits)));"
+        "console.log(JSON.stringify(rows.map((fields) => fields.map((row) => [row.field.name, row.legal ? row.value : null]))));"
+    )
+    done = subprocess.run([node, "--input-type=module", "-e", program], capture_output=True, text=True, check=True)
+    said = [dict(rows) for rows in json.loads(done.stdout)]
+    assert said == [
+        {"n": e.n, "m": e.m, "k": e.k, "dtype": "i32", "atype": e.atype, "btype": e.btype, "mark": 9, "salt": 10} for e in EVERY_PRESSED
+    ]
+
+
+@pytest.mark.parametrize("each", [Pressed("sour", 16, 512, "i8", "n8"), Pressed("sweet", 32, 64, "n8", "i8")])
+def test_a_product_of_a_descriptor_is_executed(each: Pressed, database: Path) -> None:
+    values = np.random.default_rng(5)
+    types = {"i8": np.int8, "n8": np.uint8}
+    a, b = (
+        values.integers(-128, 256, shape).astype(types[name])
+        for shape, name in (((each.m, each.k), each.atype), ((each.k, each.n), each.btype))
+    )
+    d = values.integers(-99, 99, (each.m, each.n), np.int32)
+    said = ptxmma.emulate(each.resolved(database), a, b, d)
+    assert np.array_equal(said.d, a.astype(int) @ b.astype(int) + d)
+
+
+@pytest.mark.parametrize("each", [Pressed("sour", 16, 512, "i8", "n8"), Pressed("sweet", 32, 192, "n8", "i8")])
+def test_the_matrices_of_a_product_lie_where_the_spec_says(each: Pressed, out: Path, database: Path, cc: str, tmp_path: Path) -> None:
+    product, half = each.resolved(database), each.n // 2
+    for row, col in itertools.product(range(each.m), range(0, each.n, 7)):
+        lane, column = (row, col) if each.m == 32 else (row + 16 * (col // half), col % half)
+        place = product.operand("sums").locate(row, col)
+        assert (place.lane, place.column, place.bit) == (lane, column, 0)
+        assert place.address(5 << 8) == (5 + column << 8) + lane
+    place = product.operand("left").locate(9, 30)
+    assert (place.lane, place.column, place.bit) == (9, 7, 16)
+    place = product.operand("right").locate(30, 40)
+    assert (place.lane, place.column, place.bit) == (8, 7 + each.k // 4, 16)
+    library = header_programs.library(
+        cc, '#include "ptxmma/press_products.h"\n', tmp_path, "-std=c99", *EXTERNAL, f"-I{out}/generated/include"
+    )
+    types = [1 + [element.name for element in product.database.spec.types.elements].index(name) for name in ("i32", each.atype, each.btype)]
+    fields = [0, ["sour", "sweet"].index(each.taste), each.m, each.n, each.k, *types]
+    given = type("Product", (ctypes.Structure,), {"_fields_": [(f"field_{number}", ctypes.c_uint32) for number in range(len(fields))]})(
+        *fields
+    )
+    assert library.ptxmma_press_product_is_legal(given)
+    for row, col in ((0, 0), (each.m - 1, each.n - 1), (7, half + 3)):
+        place = product.operand("sums").locate(row, col)
+        assert (
+            library.ptxmma_press_product_d_row(given, 0, place.lane, place.column),
+            library.ptxmma_press_product_d_col(given, 0, place.lane, place.column),
+        ) == (row, col)
+
+
+@pytest.mark.nvcc
+def test_the_call_of_a_product_writes_its_descriptor(nvcc: str, odd: Catalog, out: Path, tmp_path: Path) -> None:
+    product = Pressed("sweet", 32, 512, "n8", "i8")
+    kernels = Kernels("ptxmma/cuda/press_calls.cuh")
+    kernels.add(f"ptxmma::tensor_address d{{1}}, a{{2}}, b{{3}}; {product.front}::call(d, a, b, true, ptxmma::salt<100>());", "press.sweet")
+    done = Nvcc(nvcc, odd, out / "generated/include").run(kernels.source, "-ptx", "-arch=sm_90", "--keep", "-std=c++17", folder=tmp_path)
+    assert "source.cu" not in done.stderr
+    ptx = (tmp_path / "source.ptx").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"press\.sweet \[%r\d+\], \[%r\d+\], \[%r\d+\], (%r\d+), adds;", ptx)
+    (number,) = re.findall(rf"mov\.(?:u32|b32)\s+{recipe}, (-?\d+);", ptx)
+    assert int(number) % (1 << 32) == product.recipe(100)
+
+
 # --- the commands -----------------------------------------------------------------------------------------------------------
 
 
@@ -656,7 +808,7 @@ def _asked(*arguments: str | Path) -> Any:
 
 def test_list_has_every_instruction(database: Path) -> None:
     assert {line["instruction"]: line["shape"] for line in _asked("list", "--database", database)} == {
-        spelling: spelling.split(".")[2 if spelling in RACKED else 1] for spelling in SPELLINGS
+        spelling: None if spelling in PRESSED else spelling.split(".")[2 if spelling in RACKED else 1] for spelling in SPELLINGS
     }
     assert [line["instruction"] for line in _asked("list", "--database", database, "--shape", "p2s64w2")] == ["stash.p2s64w2.q32"]
     assert len(_asked("list", "--database", database, "--target", "sm_80")) == 4

@@ -13,6 +13,7 @@ import yaml
 from click.testing import CliRunner
 
 import ptxmma
+from header_programs import run, write_headers
 from ptxmma import paths
 from ptxmma.catalog.product_descriptor import codec_of, of_product
 from ptxmma.cli import main
@@ -62,14 +63,18 @@ def overlay(tmp_path: Path) -> Callable[..., Path]:
     """Writes an overlay with tcgen06.mma, whose N goes up to a number."""
 
     def write(last: int, formats: Data | None) -> Path:
-        rules, of = _read("tensor_products.yaml"), {"name": "tcgen06.mma"}
-        rules["depths"].append({"of": of, "k": 16, "source": "1"})
-        rules["shapes"].append({"of": of, "m": [128], "n": [{"first": 8, "last": last, "step": 8}], "source": "1"})
+        of = {"name": "tcgen06.mma"}
+        rules = {
+            "kind": "tensor_products",
+            "types": [{"of": of, "dtype": ["f32"], "atype": ["bf16"], "btype": ["bf16"], "source": "1"}],
+            "depths": [{"of": of, "k": 16, "source": "1"}],
+            "shapes": [{"of": of, "m": [128], "n": [{"first": 8, "last": last, "step": 8}], "source": "1"}],
+        }
         carriers = [
             {"operands": names, "elements": [], "when": {"family": "tcgen06.mma"}, "registers": [register], "source": "1"}
             for register, names in _REGISTERS.items()
         ]
-        documents = {"tensor_products": rules, "t6_types": {"kind": "types", "carriers": carriers}, "t6": _SYNTAX}
+        documents = {"t6_products": rules, "t6_types": {"kind": "types", "carriers": carriers}, "t6": _SYNTAX}
         for name, data in (documents | ({"t6_descriptors": formats} if formats else {})).items():
             (tmp_path / f"{name}.yaml").write_text(json.dumps(data, indent=1), encoding="utf-8")
         return tmp_path
@@ -91,7 +96,7 @@ def test_a_family_has_descriptors_of_its_own(overlay: Callable[..., Path]) -> No
 def test_a_size_without_an_encoding_is_refused_with_both_places(overlay: Callable[..., Path]) -> None:
     (problem,) = _problems(overlay(512, _formats(6)))
     assert re.search(
-        r"tensor_products.yaml:\d+:\d+: an instruction descriptor cannot say what this rule allows: n = 512 has no encoding", problem
+        r"t6_products.yaml:\d+:\d+: an instruction descriptor cannot say what this rule allows: n = 512 has no encoding", problem
     )
     assert re.search(r"allowed: multiples of 8 from 0 to 504; see also .*t6_descriptors.yaml:\d+:\d+$", problem)
     assert not _problems(overlay(504, _formats(6)))
@@ -104,6 +109,32 @@ def test_a_family_is_encoded_by_its_own_format(overlay: Callable[..., Path]) -> 
     assert of_product(product) >> 17 & 0x7F == 64
     assert codec_of(product).format.family == "tcgen06"
     assert codec_of(ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", database=database)).format.family == "tcgen05"
+
+
+_BESIDE = """
+#include <ptxmma/cuda/tcgen05_mma_product.cuh>
+#include <ptxmma/cuda/tcgen06_mma_product.cuh>
+#include <ptxmma/cuda/tensor_moves.cuh>
+using namespace ptxmma;
+using New = tcgen06_mma<shape<128, 512>, PTXMMA_TCGEN06_KIND_F16, f32, bf16, bf16>;
+using Old = tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>;
+static_assert(New::instruction<>() == NEW && (New::instruction<>() >> 17 & 0x7f) == 64, "N = 512");
+static_assert(Old::instruction<>() == OLD, "N = 256");
+static_assert(New::d(5, 300).lane == 5 && New::d(5, 300).column == 300 && New::d_col(0, 5, 300) == 300, "");
+static_assert(accumulator_part<New, 64>::col(37, 3, 256) == 259 && accumulator_part<Old, 64>::row(37, 3) == 37, "");
+"""
+
+
+def test_two_families_of_products_go_together_in_cpp(overlay: Callable[..., Path], cxx: str, tmp_path: Path) -> None:
+    entries = pipeline.read(paths.SPEC, overlay(512, _formats(7)))
+    include = write_headers(entries, tmp_path / "out")
+    source = _BESIDE
+    for name, family, n in (("NEW", 6, 512), ("OLD", 5, 256)):
+        opcode = ptxmma.instruction(f"tcgen0{family}.mma.cta_group::1.kind::f16", database=entries.database)
+        bits = of_product(opcode.resolved(m=128, n=n, dtype="f32", atype="bf16", btype="bf16"))
+        source = source.replace(name, f"{bits:#x}u")
+    (tmp_path / "beside.cpp").write_text(source, encoding="utf-8")
+    run(cxx, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{include}", tmp_path / "beside.cpp")
 
 
 @pytest.mark.parametrize(

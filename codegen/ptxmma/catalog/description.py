@@ -14,6 +14,7 @@ from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.product_descriptor import of_product
+from ptxmma.catalog.product_family import family_of
 from ptxmma.catalog.tensor_places import TensorPlaces
 from ptxmma.model import Layout
 
@@ -225,17 +226,17 @@ def _descriptor(instruction: Instruction) -> dict[str, Any] | None:
     """The instruction descriptor of a product, with what it leaves open as 0; None without one."""
     if not instruction.variant.chosen:
         return None
-    kind = next(value for value in instruction.qualifiers.values() if value.startswith("kind::"))
+    kind = instruction.qualifiers.get("kind", "")
     return {"kind": kind.removeprefix("kind::"), "bits": f"{of_product(instruction):#010x}"}
 
 
 def _cplusplus(instruction: Instruction) -> dict[str, Any]:
     shown = cplusplus.shown(instruction)
-    product = product_types.type_of_product(instruction)
+    family, product = family_of(instruction), product_types.type_of_product(instruction)
     return shown._asdict() | {
         "functions": list(shown.functions),
         "front": product or shown.front,
-        "front_header": f"ptxmma/{product_types.calls_header(instruction)}" if product else shown.header if shown.front else "",
+        "front_header": f"ptxmma/{family.calls_header(instruction)}" if family and product else shown.header if shown.front else "",
         "statements": list(shown.statements),
     }
 

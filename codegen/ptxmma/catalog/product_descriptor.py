@@ -64,6 +64,6 @@ def misplaced(product: Instruction, fields: Mapping[str, Value]) -> Iterator[str
 
 
 def codec_of(instruction: Instruction, target: str | None = None) -> Codec:
-    """The codec of the descriptor of a ``tcgen05.mma``, as :func:`codec` has it."""
-    kind = next(value for value in instruction.qualifiers.values() if value.startswith("kind::"))
+    """The codec of the instruction descriptor of an instruction, as :func:`codec` has it."""
+    kind = instruction.qualifiers.get("kind", "")
     return codec("instruction", instruction.variant.instruction.family, kind=kind, target=target, database=instruction.database)

@@ -51,6 +51,11 @@ class ProductFamily:
         """The header of its products as C++ types, without their calls."""
         return f"cuda/{self.stem}_product.cuh"
 
+    def calls_header(self, opcode: Instruction) -> str:
+        """The header of the products of an opcode with their calls: ``"cuda/tcgen05_mma_product.cuh"``."""
+        header = f"cuda/{opcode.variant.instruction.stem}_product.cuh"
+        return header if header != self.header else f"cuda/{opcode.variant.instruction.stem}_calls.cuh"
+
     @property
     def memory(self) -> TensorMemory | None:
         """The memory in which D lies."""

@@ -20,11 +20,6 @@ _WORD = re.compile(r"\w+")
 USUAL_SCALE = "ue8m0"
 
 
-def calls_header(instruction: Instruction) -> str:
-    """The header of the types with the calls of an opcode: ``"cuda/tcgen05_mma_product.cuh"``."""
-    return f"cuda/{instruction.variant.instruction.stem}_product.cuh"
-
-
 def product_of_type(catalog: Catalog, text: str) -> Instruction | None:
     """The product that a type names; None where the text is not such a type, or no opcode has its qualifiers.
 

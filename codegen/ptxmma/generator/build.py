@@ -15,10 +15,10 @@ from ptxmma.generator.documents import KINDS, MANDATORY, Spaces
 from ptxmma.generator.problems import Position, Problem, SpecError, clash
 from ptxmma.generator.short_forms import written_out
 from ptxmma.generator.yaml_document import Document, Path_, nearest
-from ptxmma.model import Spec, TensorMemory, Types
+from ptxmma.model import Spec, TensorMemory, TensorProducts, Types
 
 #: The kinds that a spec has exactly one document of.
-_SINGLE = ("spec", "shared_memory", "tensor_products")
+_SINGLE = ("spec", "shared_memory")
 #: The scope that every spec has.
 _WARP = "warp"
 
@@ -55,7 +55,7 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
             incomplete kind is missing.
     """
     parts: dict[str, Any] = {"instructions": [], "errata": []}
-    types: dict[str, list[Any]] = {}
+    lists: dict[str, dict[str, list[Any]]] = {"types": {}, "tensor_products": {}}
     single: dict[str, Document] = {}
     positions = Positions(overlaid=any(document.positions[()].added for document in documents))
     problems: list[Problem] = []
@@ -91,8 +91,8 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
                 scopes[name] = threads
         elif kind != "assemblers":
             for key in data:
-                into = (types if kind == "types" else parts).setdefault(key, [])
-                prefix: Path_ = ("types",) if kind == "types" else ()
+                into = lists.get(kind, parts).setdefault(key, [])
+                prefix: Path_ = (kind,) if kind in lists else ()
                 for index, part in enumerate(getattr(entry, key)):
                     positions.add((*prefix, key, len(into)), document, (key, index))
                     into.append(part)
@@ -107,7 +107,8 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
     if problems or missing:
         raise SpecError(problems)
     fields: dict[str, Any] = {key: tuple(part) if isinstance(part, list) else part for key, part in parts.items()}
-    return Spec(**fields, types=Types(**{key: tuple(entries) for key, entries in types.items()})), positions
+    types, products = ({key: tuple(entries) for key, entries in part.items()} for part in lists.values())
+    return Spec(**fields, types=Types(**types), tensor_products=TensorProducts(**products) if products else None), positions
 
 
 def _located(error: msgspec.ValidationError, document: Document) -> Problem:

@@ -8,7 +8,16 @@ from typing import NamedTuple
 from ptxmma.model import COORDINATES, TensorLayout, TensorMemory, formula
 
 #: The numbers that formulas of layouts read besides coordinates and selections, in words.
-_NUMBERS = {"n": "N of the product", "bits": "the width of an element, or of its container"}
+_NUMBERS = {
+    "m": "M of the product",
+    "n": "N of the product",
+    "k": "K of the product",
+    "bits": "the width of an element, or of its container",
+    "ratio": "elements of a sparse A for each that is kept",
+    "chunk_size": "elements of a chunk of a sparse A",
+    "blocks": "scale factors of a row or column",
+    "ctas": "thread blocks that share the product",
+}
 
 
 class TensorFunction(NamedTuple):
@@ -68,8 +77,8 @@ def of_layout(layout: TensorLayout) -> Iterator[TensorFunction]:
     places = {name: layout.at[name] for name in COORDINATES if name in layout.at}
     selections = tuple(dict.fromkeys(selection.name for selection in layout.selections))
     axes = (*(axis for axis in layout.axes if axis not in layout.apart), *layout.apart)
-    there = _read(places.values(), (*axes, *selections))
-    back = _read(layout.back.values(), (*places, *selections))
+    there = read_numbers(places.values(), (*axes, *selections))
+    back = read_numbers(layout.back.values(), (*places, *selections))
     title = layout.title[0].upper() + layout.title[1:] + "."
     notes = [f"Counted from the operand's address. -> {', '.join(places)}."]
     optional = (*layout.apart, *selections)
@@ -85,7 +94,7 @@ def of_layout(layout: TensorLayout) -> Iterator[TensorFunction]:
     yield TensorFunction(f"{layout.name}_inverse", given, selections, about, lines, layout.source, results)
 
 
-def _read(texts: Iterable[str], coordinates: tuple[str, ...]) -> tuple[str, ...]:
+def read_numbers(texts: Iterable[str], coordinates: tuple[str, ...]) -> tuple[str, ...]:
     """The numbers that formulas read besides coordinates, in the order of the words for them."""
     names = {name for text in texts for name in formula.names(formula.parse(text))} - set(coordinates)
     return tuple(name for name in _NUMBERS if name in names)

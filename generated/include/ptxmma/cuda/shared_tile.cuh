@@ -10,7 +10,7 @@
 //   Multiply::call(d, A::advance(first, step), B::advance(...), true);  // step: 0 to A::steps - 1
 #pragma once
 
-#include "config.cuh"
+#include "element_types.cuh"
 #include "../shared_layout.h"
 
 namespace ptxmma {
@@ -33,112 +33,6 @@ struct number {
   __host__ __device__
 #endif
   constexpr operator uint32_t() const { return Value; }
-};
-
-template <class Element>
-struct type_of {
-  static_assert(never<Element>::value, "ptxmma: an element type is one of ptxmma's, such as ptxmma::f32 or ptxmma::bf16");
-  static constexpr ptxmma_type value = PTXMMA_TYPE_F32;
-};
-template <>
-struct type_of<f16> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_F16;
-};
-template <>
-struct type_of<bf16> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_BF16;
-};
-template <>
-struct type_of<tf32> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_TF32;
-};
-template <>
-struct type_of<f32> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_F32;
-};
-template <>
-struct type_of<f64> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_F64;
-};
-template <>
-struct type_of<e4m3> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_E4M3;
-};
-template <>
-struct type_of<e5m2> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_E5M2;
-};
-template <>
-struct type_of<e3m2> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_E3M2;
-};
-template <>
-struct type_of<e2m3> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_E2M3;
-};
-template <>
-struct type_of<e2m1> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_E2M1;
-};
-template <>
-struct type_of<ue8m0> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_UE8M0;
-};
-template <>
-struct type_of<ue4m3> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_UE4M3;
-};
-template <>
-struct type_of<ue5m3> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_UE5M3;
-};
-template <>
-struct type_of<u8> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_U8;
-};
-template <>
-struct type_of<s8> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_S8;
-};
-template <>
-struct type_of<s1z4m11> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_S1Z4M11;
-};
-template <>
-struct type_of<u4> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_U4;
-};
-template <>
-struct type_of<s4> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_S4;
-};
-template <>
-struct type_of<b1> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_B1;
-};
-template <>
-struct type_of<b8> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_B8;
-};
-template <>
-struct type_of<b16> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_B16;
-};
-template <>
-struct type_of<b32> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_B32;
-};
-template <>
-struct type_of<b8x16> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_B8X16;
-};
-template <>
-struct type_of<u32> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_U32;
-};
-template <>
-struct type_of<s32> {
-  static constexpr ptxmma_type value = PTXMMA_TYPE_S32;
 };
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "hints.cuh"
+#include "element_types.cuh"
 #include "shared_tile.cuh"
 
 #if __cplusplus >= 201402L

@@ -22,6 +22,7 @@ from ptxmma.model import ElementType, InstructionSet, RegisterType
 _FOLDER = "generated/include/ptxmma"
 _SOURCES = ("spec/instructions", "spec/types.yaml", "spec/targets.yaml", "spec/isa_versions.yaml")
 _CONFIG = "cuda/config.cuh"
+_TYPES = "cuda/element_types.cuh"
 _TILES = "cuda/shared_tile.cuh"
 _HINTS = "cuda/hints.cuh"
 _LISTS = "cuda/register_lists.cuh"
@@ -47,6 +48,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     yield from outputs
     yield from headers.lists()
     yield headers.config()
+    yield from headers.types()
     yield headers.storage()  # not in ptxmma.cuh: it brings in headers of the toolkit
     yield headers.output("ptxmma.cuh", "all.cuh", includes=sorted(output.path.removeprefix(f"{_FOLDER}/") for output in outputs))
 
@@ -66,6 +68,14 @@ class _Headers:
         """The instructions that order the instructions of large families, or of several."""
         if members:
             yield self._header(ORDERING, members, [_CONFIG])
+
+    def types(self) -> Iterator[Output]:
+        """The tags of element types as values, which tiles and products have."""
+        spec = self._catalog.database.spec
+        if spec.shared_memory is not None or spec.tensor_products is not None:
+            yield self.output(
+                _TYPES, "element_types.cuh", includes=[_CONFIG, "types.h"], elements=spec.types.elements, c=c_text, tag=identifier
+            )
 
     def tiles(self) -> Iterator[Output]:
         """Matrices in shared memory."""

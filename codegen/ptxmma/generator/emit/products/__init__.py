@@ -11,7 +11,7 @@ from typing import Any
 from ptxmma.catalog.cplusplus import identifier
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.product_family import ProductFamily, families
-from ptxmma.catalog.product_types import calls_header, type_of_product
+from ptxmma.catalog.product_types import type_of_product
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.products import calls, header, moves, tiles
 from ptxmma.generator.emit.products.facts import known_facts
@@ -56,18 +56,13 @@ def _family(catalog: Catalog, family: ProductFamily, options: calls.Options) -> 
         **header.values(spec, family, facts),
         **tiles.values(spec, family, facts),
     }
-    names = list(dict.fromkeys(entry.variant.instruction.name for entry in family.callable))
-    values["first"] = names[0]
-    values["calls_header"] = {
-        name: calls_header(next(each for each in family.callable if each.variant.instruction.name == name)) for name in names
-    }
+    headers = {opcode.variant.instruction.name: family.calls_header(opcode) for opcode in family.callable}
+    values |= {"calls_header": headers, "first": next(iter(headers))}
     yield _file(catalog, f"{family.stem}_products.h", "c/products.h", _RULES, **values)
     yield _file(catalog, family.header, "cuda/product.cuh", _RULES, **values)
     yield _file(catalog, f"cuda/{family.stem}_options.cuh", "cuda/product_options.cuh", _CALLS, **values, options=options.values())
-    for name in names:
-        yield _file(
-            catalog, values["calls_header"][name], "cuda/product_calls.cuh", _CALLS, **values, call=calls.values(family, name, facts)
-        )
+    for name, path in headers.items():
+        yield _file(catalog, path, "cuda/product_calls.cuh", _CALLS, **values, call=calls.values(family, name, facts))
 
 
 def _shared(catalog: Catalog, options: Sequence[calls.Options]) -> dict[str, Any]:

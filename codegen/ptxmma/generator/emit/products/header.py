@@ -15,6 +15,7 @@ from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit.c_conditions import Fact, all_of, among, any_of
 from ptxmma.generator.emit.cuda.functions import Guards
 from ptxmma.generator.emit.products.facts import majorness_macro, open_fields, writer
+from ptxmma.generator.emit.tensor_functions import read_numbers
 from ptxmma.model import (
     COORDINATES,
     Condition,
@@ -25,7 +26,6 @@ from ptxmma.model import (
     ProductShape,
     Range,
     Spec,
-    formula,
 )
 
 #: The number of options that a call may have in passes that know it by its name alone.
@@ -291,18 +291,18 @@ def _layouts(family: ProductFamily, facts: dict[str, Fact]) -> list[dict[str, An
     for layout in family.layouts:
         assert family.memory is not None
         stem, given = f"ptxmma_{family.memory.name}_{layout.name}", [name for name in COORDINATES if name in layout.at]
-        there, back = (_arguments(texts.values(), names) for texts, names in ((layout.at, layout.axes), (layout.back, given)))
+        there, back = (_arguments(texts.values(), names, facts) for texts, names in ((layout.at, layout.axes), (layout.back, given)))
         places = [f"{stem}_{name}({there})" if name in layout.at else "0" for name in COORDINATES if name != "bit"]
         axes = {axis: f"{stem}_{axis}({back})" for axis in layout.back}
         every.append({"layout": layout, "condition": any_of(layout.of, facts), "places": places, "axes": axes})
     return every
 
 
-def _arguments(formulas: Iterable[str], coordinates: Iterable[str]) -> str:
+def _arguments(formulas: Iterable[str], coordinates: Iterable[str], facts: dict[str, Fact]) -> str:
     """The arguments of a function of tensor memory: coordinates, then what its formulas read of the product."""
-    given = list(coordinates)
-    read = {name for text in formulas for name in formula.names(formula.parse(text))} - set(given)
-    return ", ".join([*given, *(f"p.{name}" for name in sorted(read))])
+    given = tuple(coordinates)
+    known = {"bits": "ptxmma_describe_type(p.dtype).bits", **{name: expression for name, (expression, _) in facts.items()}}
+    return ", ".join([*given, *(known[name] for name in read_numbers(formulas, given))])
 
 
 def _factors(family: ProductFamily, facts: dict[str, Fact]) -> dict[int, str]:
