@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from cuda_calls import Nvcc
 from header_programs import write_headers
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
@@ -19,6 +20,15 @@ from ptxmma.generator import pipeline, write
 # The time of an example depends on the machine more than on the code.
 settings.register_profile("ptxmma", deadline=None)
 settings.load_profile("ptxmma")
+
+#: The files that take longest.  They begin first, so that no process waits for another one at the end.
+_LONGEST = ("test_site.py", "test_cuda_wrappers.py", "test_packaging.py", "test_javascript.py", "test_cuda.py", "test_tcgen05_calls.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of the longest files first."""
+    rank = {name: place for place, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +79,12 @@ def cxx() -> str:
 def nvcc() -> str:
     """NVIDIA's compiler; tests that ask for it are skipped where there is none."""
     return shutil.which("nvcc") or pytest.skip("nvcc is not installed")
+
+
+@pytest.fixture(scope="session")
+def compiler(nvcc: str, catalog: Catalog) -> Nvcc:
+    """NVIDIA's compiler with the headers of the checkout; it answers a question that it was asked before from its cache."""
+    return Nvcc(nvcc, catalog, paths.INCLUDE)
 
 
 @pytest.fixture(scope="session")

@@ -147,12 +147,19 @@ class Nvcc:
     def run(self, source: str, *options: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """Compile a source in ``folder``; warnings are errors."""
         (folder / "source.cu").write_text(source, encoding="utf-8")
+        return self._answer([self._nvcc, "-I", str(self.include), "-Werror", "all-warnings", *options, "source.cu"], options, folder)
+
+    def run_line(self, line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        """Run the line of a shell that compiles files in ``folder`` with these headers."""
+        return self._answer(["sh", "-c", line], (line,), folder)
+
+    def _answer(self, command: list[str], words: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:
+        """Run a command, unless one with these words was run on the same files."""
         given = _files(folder)
-        key = hashlib.sha256(repr((self._surroundings, options, given)).encode()).hexdigest()
+        key = hashlib.sha256(repr((self._surroundings, words, given)).encode()).hexdigest()
         with diskcache.Cache(str(_KEPT), size_limit=_MOST_BYTES) as kept:
             answer: _Answer | None = kept.get(key)
             if answer is None:
-                command = [self._nvcc, "-I", str(self.include), "-Werror", "all-warnings", *options, "source.cu"]
                 done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
                 made = [folder / name for name, digest in _files(folder).items() if given.get(name) != digest]
                 answer = _Answer(done, [(path.name, path.stat().st_mode, path.read_bytes()) for path in made])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import header_programs
+from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, run
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog
@@ -394,9 +395,8 @@ def test_it_stays_within_its_buffers(cc: str, include: Path, tmp_path: Path) -> 
     run(tmp_path / "sanitized")
 
 
-def test_nvcc_takes_it_for_host_and_device(nvcc: str, include: Path, tmp_path: Path) -> None:
-    source = tmp_path / "device.cu"
-    source.write_text(
+def test_nvcc_takes_it_for_host_and_device(compiler: Nvcc, tmp_path: Path) -> None:
+    source = (
         '#include "ptxmma/block_scaling.h"\n'
         "__global__ void kernel(const float *values, uint8_t *elements, uint8_t *scale, uint32_t *registers) {\n"
         "  ptxmma_quantise_block_e2m1_ue4m3(values, 1, PTXMMA_NVFP4_BLOCK, 1.0f, elements, scale);\n"
@@ -405,7 +405,6 @@ def test_nvcc_takes_it_for_host_and_device(nvcc: str, include: Path, tmp_path: P
         "__global__ void others(const float *values, float *scale, const uint32_t *registers, uint8_t *scales) {\n"
         "  ptxmma_tensor_scale_e2m1_ue4m3(values, 32, scale);\n"
         "  ptxmma_mma_m16n8k64_scale_a_scale_vec_4x_unpack(registers, 0, 1, scales, 4, 1);\n"
-        "}\n",
-        encoding="utf-8",
+        "}\n"
     )
-    run(nvcc, "-arch=sm_90", "-ptx", "-Werror", "all-warnings", "-I", include, source, "-o", tmp_path / "device.ptx")
+    compiler.ptx_of(source, "sm_90", tmp_path)

@@ -15,7 +15,6 @@ import header_programs
 import ptxmma
 from cuda_calls import Nvcc
 from ptxmma import paths
-from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices import scaling, sparse
 from ptxmma.matrices.shared_memory import SharedLayout
 
@@ -76,8 +75,8 @@ def test_quantised(library: ctypes.CDLL) -> None:
 
 
 @pytest.mark.nvcc
-def test_the_device_examples_compile(nvcc: str, catalog: Catalog, root: Path, tmp_path: Path) -> None:
-    blocks, compiler = _blocks(root, "cuda"), Nvcc(nvcc, catalog, paths.INCLUDE)
+def test_the_device_examples_compile(compiler: Nvcc, root: Path, tmp_path: Path) -> None:
+    blocks = _blocks(root, "cuda")
     assert len(blocks) == 7
     for block in blocks:
         target = "100a" if "tcgen05" in block else "90a"

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pytest
 
 import header_programs
+from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, run, write_headers
 from ptxmma import paths
 from ptxmma.catalog import requirements
@@ -193,7 +194,7 @@ def test_functions_are_constant_expressions_from_cxx14_on(compilers: dict[str, l
 
 
 @pytest.mark.nvcc
-def test_device_code_may_call_every_layout_function(nvcc: str, core: Path, tmp_path: Path) -> None:
+def test_device_code_may_call_every_layout_function(compiler: Nvcc, core: Path, tmp_path: Path) -> None:
     calls = []
     for header in sorted((core / "ptxmma").glob("*.h")):
         for name, parameters in re.findall(
@@ -201,14 +202,11 @@ def test_device_code_may_call_every_layout_function(nvcc: str, core: Path, tmp_p
         ):
             calls.append(f"  sum += {name}({', '.join(['x'] * parameters.count('uint32_t'))});\n")
     assert len(calls) > 100
-    source = tmp_path / "device.cu"
     body = "".join(calls) + "  sum += ptxmma_describe_type((ptxmma_type)x).bits + ptxmma_describe_target((ptxmma_target)x).number;\n"
-    source.write_text(
-        '#include "ptxmma/ptxmma.h"\n__global__ void kernel(uint32_t *out) {\n  uint32_t x = threadIdx.x, sum = 0;\n'
-        f"{body}  out[x] = sum;\n}}\n",
-        encoding="utf-8",
-    )
-    run(nvcc, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-I", core, "-cubin", source, "-o", tmp_path / "x")
+    kernel = "__global__ void kernel(uint32_t *out) {\n  uint32_t x = threadIdx.x, sum = 0;\n"
+    source = f'#include "ptxmma/ptxmma.h"\n{kernel}{body}  out[x] = sum;\n}}\n'
+    done = compiler.run(source, "-arch=sm_90", "-std=c++17", "-cubin", folder=tmp_path)
+    assert done.returncode == 0, done.stderr[:4000]
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="knows the branches of x86-64 only")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import header_programs
+from cuda_calls import Nvcc
 from header_programs import EXTERNAL, run
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Catalog, Instruction
@@ -452,7 +452,7 @@ def test_nothing_leaves_its_bounds(cc: str, include: Path, functions: list[Funct
 
 @pytest.mark.nvcc
 def test_device_code_may_call_every_function(
-    nvcc: str, include: Path, functions: list[Function], sparse: list[Instruction], tmp_path: Path
+    compiler: Nvcc, include: Path, functions: list[Function], sparse: list[Instruction], tmp_path: Path
 ) -> None:
     calls = []
     for number, function in enumerate(functions):
@@ -471,10 +471,8 @@ def test_device_code_may_call_every_function(
             f"  to[threadIdx.x] = ptxmma_{name}_pack(from, 64, threadIdx.x, 1);\n}}\n"
         )
     headers = sorted(path.name for path in (include / "ptxmma").glob("*_pack.h"))
-    source = tmp_path / "device.cu"
-    source.write_text("".join(f"#include <ptxmma/{name}>\n" for name in headers) + "".join(calls), encoding="utf-8")
-    command = [nvcc, "-std=c++17", "-Werror", "all-warnings", "-arch=sm_90", "-I", str(include), "-cubin", "-Xptxas", "-v"]
-    done = subprocess.run([*command, str(source), "-o", str(tmp_path / "x")], capture_output=True, text=True, check=False)
+    source = "".join(f"#include <ptxmma/{name}>\n" for name in headers) + "".join(calls)
+    done = compiler.run(source, "-std=c++17", "-arch=sm_90", "-cubin", "-Xptxas", "-v", folder=tmp_path)
     assert done.returncode == 0, done.stderr[:4000]
     frames = {line.split()[0] for line in done.stderr.splitlines() if "bytes stack frame" in line}
     assert frames == {"0"}  # registers stay registers

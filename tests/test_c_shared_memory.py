@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import header_programs
+from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, run
 from ptxmma import paths
 from ptxmma.arrays import elements
@@ -479,18 +480,14 @@ def test_nothing_is_accessed_out_of_bounds(cc: str, include: Path, tmp_path: Pat
 
 
 @pytest.mark.nvcc
-def test_device_code_may_call_the_functions(nvcc: str, include: Path, tmp_path: Path) -> None:
-    source = tmp_path / "device.cu"
-    source.write_text(_DEVICE, encoding="utf-8")
-    run(nvcc, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-I", include, "-cubin", source, "-o", tmp_path / "device.cubin")
+def test_device_code_may_call_the_functions(compiler: Nvcc, tmp_path: Path) -> None:
+    done = compiler.run(_DEVICE, "-arch=sm_90", "-std=c++17", "-cubin", folder=tmp_path)
+    assert done.returncode == 0, done.stderr[:4000]
 
 
 @pytest.mark.nvcc
-def test_device_code_moves_vectors(nvcc: str, include: Path, tmp_path: Path) -> None:
-    source, target = tmp_path / "device.cu", tmp_path / "device.ptx"
-    source.write_text(_DEVICE, encoding="utf-8")
-    run(nvcc, "-arch=sm_90", "-std=c++17", "-I", include, "-ptx", source, "-o", target)
-    text = target.read_text(encoding="utf-8")
+def test_device_code_moves_vectors(compiler: Nvcc, tmp_path: Path) -> None:
+    text = compiler.ptx_of(_DEVICE, "sm_90", tmp_path)
     for access in (r"ld(\.global)?\.v4", r"st(\.shared)?\.v4", r"ld(\.shared)?\.v4", r"st(\.global)?\.v4"):
         assert re.search(rf"\b{access}\.[bu]32", text), access
 

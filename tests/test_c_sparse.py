@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import header_programs
+from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, run
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Catalog
@@ -172,10 +173,10 @@ def strided(kind: Kind, cols: int, pad: int) -> int:
 
 
 @pytest.mark.nvcc
-def test_the_device_code_compiles(nvcc: str, root: Path, include: Path, tmp_path: Path) -> None:
-    options = ["-std=c++17", "-Werror", "all-warnings", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-I", str(include)]
-    command = [nvcc, *options, "-cubin", str(root / "tests/cuda_sparse.cu"), "-o", str(tmp_path / "cubin")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_the_device_code_compiles(compiler: Nvcc, root: Path, tmp_path: Path) -> None:
+    source = (root / "tests/cuda_sparse.cu").read_text(encoding="utf-8")
+    options = ("-std=c++17", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-cubin")
+    done = compiler.run(source, *options, folder=tmp_path)
     assert done.returncode == 0, done.stderr[:4000]
     frames = {line.split()[0] for line in done.stderr.splitlines() if "bytes stack frame" in line}
     assert frames == {"0"}  # a pattern is made of constants, not memory
@@ -274,10 +275,9 @@ uint32_t lane() { return ptxmma::sparse::mma_sp_m16n8k16_metadata_b16::row(3, 4)
 
 
 @pytest.mark.nvcc
-def test_macros_of_a_program_do_no_harm(nvcc: str, root: Path, tmp_path: Path) -> None:
-    (tmp_path / "unusual.cu").write_text(_UNUSUAL, encoding="utf-8")
-    options = ["-std=c++17", "-arch=sm_90a", "-Werror", "all-warnings", "-I", str(root / "generated/include"), "-c"]
-    run(nvcc, *options, tmp_path / "unusual.cu", "-o", tmp_path / "unusual.o")
+def test_macros_of_a_program_do_no_harm(compiler: Nvcc, tmp_path: Path) -> None:
+    done = compiler.run(_UNUSUAL, "-std=c++17", "-arch=sm_90a", "-c", folder=tmp_path)
+    assert done.returncode == 0, done.stderr[:4000]
 
 
 def test_device_headers_are_ascii(catalog: Catalog) -> None:
@@ -286,10 +286,9 @@ def test_device_headers_are_ascii(catalog: Catalog) -> None:
 
 
 @pytest.mark.nvcc
-def test_impossible_matrices_are_refused_before_a_launch(nvcc: str, include: Path, tmp_path: Path) -> None:
-    (tmp_path / "refused.cu").write_text(_REFUSED, encoding="utf-8")
-    options = ["-std=c++17", "-arch=sm_90a", "-shared", "-Xcompiler", "-fPIC", "-I", str(include)]
-    run(nvcc, *options, tmp_path / "refused.cu", "-o", tmp_path / "refused.so")
+def test_impossible_matrices_are_refused_before_a_launch(compiler: Nvcc, tmp_path: Path) -> None:
+    done = compiler.run(_REFUSED, "-std=c++17", "-arch=sm_90a", "-shared", "-Xcompiler", "-fPIC", "-o", "refused.so", folder=tmp_path)
+    assert done.returncode == 0, done.stderr[:4000]
     line = ctypes.CDLL(str(tmp_path / "refused.so")).first_wrong()
     assert not line, _REFUSED.splitlines()[line - 1]
 

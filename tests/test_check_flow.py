@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import msgspec
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuda_calls import Nvcc
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import async_protocol, check, flow
 from ptxmma.ptx.opcodes import Opcodes
@@ -318,12 +318,9 @@ __global__ void kernel(const uint32_t* in, float* out, uint64_t b, int tiles, in
 
 
 @pytest.mark.nvcc
-def test_code_of_a_compiler(nvcc: str, tmp_path: Path) -> None:
+def test_code_of_a_compiler(compiler: Nvcc, tmp_path: Path) -> None:
     """The compiler copies registers and turns branches round; the sound kernel stays sound, and each missing part is reported."""
-    (tmp_path / "kernel.cu").write_text(_KERNEL, encoding="utf-8")
-    command = [nvcc, "-ptx", "-std=c++17", "-gencode", "arch=compute_90a,code=compute_90a", "-o", "kernel.ptx", "kernel.cu"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    text = (tmp_path / "kernel.ptx").read_text(encoding="utf-8")
+    text = compiler.ptx_of(_KERNEL, "sm_90a", tmp_path)
     assert not check(text).findings
     parts = list(re.finditer(r"wgmma\.(?:fence|commit_group|wait_group)[^;]*;", text))
     assert len(parts) >= 9

@@ -35,11 +35,6 @@ _SAME = "template <class, class> struct same { static constexpr bool value = fal
 )
 
 
-@pytest.fixture(scope="module")
-def compiler(nvcc: str, catalog: Catalog, include: Path) -> Nvcc:
-    return Nvcc(nvcc, catalog, include)
-
-
 def kernel(catalog: Catalog, spelling: str, statements: str = "") -> str:
     """A kernel of these statements, or of a call of the wrapper, with the header of the wrapper."""
     header = shown(catalog.find(spelling)).header

@@ -15,7 +15,6 @@ import pytest
 from cuda_calls import Nvcc
 from ptxmma import convert, emulate, instruction, paths
 from ptxmma.catalog.conversion import Arrange
-from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices.shared_memory import SharedLayout, bank_conflicts
 
 Array = npt.NDArray[np.int64]
@@ -274,8 +273,7 @@ __global__ void some_columns(float* d, uint32_t start) {
 
 
 @pytest.mark.nvcc
-def test_moves_are_a_few_instructions(nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
-    compiler = Nvcc(nvcc, catalog, paths.INCLUDE)
+def test_moves_are_a_few_instructions(compiler: Nvcc, tmp_path: Path) -> None:
     ptx = compiler.ptx_of(_HEADERS + _KERNELS, "sm_90a", tmp_path)
     expected = {"m8n8.x4.shared": 4, "m8n8.x2.trans.shared": 1, "m8n8.x2.shared": 1, ".local": 0}
     expected |= {"st.shared.v2.b32": 6 + 2, "ld.shared.v2.b32": 2, "st.shared.b16": 8, "ld.shared.b16": 8}
@@ -303,19 +301,17 @@ def test_constants_of_tiles(dialect: str, tmp_path: Path) -> None:
 
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("disassembler")
-def test_to_advance_a_descriptor_is_one_addition(nvcc: str, tmp_path: Path) -> None:
+def test_to_advance_a_descriptor_is_one_addition(compiler: Nvcc, tmp_path: Path) -> None:
     body = "__global__ void kernel(uint64_t* at) { at[1] = BM::advance({at[0]}, 3).bits; }"
-    (tmp_path / "kernel.cu").write_text(f"{_HEADERS}{_TILES}{body}\n")
-    command = [nvcc, "-std=c++17", f"-I{paths.INCLUDE}", "-gencode", "arch=compute_90a,code=sm_90a", "-cubin", "kernel.cu"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    options = ("-std=c++17", "-gencode", "arch=compute_90a,code=sm_90a", "-cubin", "-o", "kernel.cubin")
+    assert compiler.run(f"{_HEADERS}{_TILES}{body}\n", *options, folder=tmp_path).returncode == 0
     code = subprocess.run(["cuobjdump", "-sass", "kernel.cubin"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert re.search(r"LDG\S* [^\n]*\n[^\n]*\n\s+/\*\w+\*/\s+(IADD3|VIADD) [^\n]*\n[^\n]*\n\s+/\*\w+\*/\s+STG", code), code
 
 
 @pytest.mark.nvcc
-def test_what_kernels_need_of_tiles(nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
+def test_what_kernels_need_of_tiles(compiler: Nvcc, tmp_path: Path) -> None:
     """Constants by reference, the address of an object, and the C++ types of elements; functions that check are for the host."""
-    compiler = Nvcc(nvcc, catalog, paths.INCLUDE)
     body = """__device__ uint32_t twice(const uint32_t& number) { return 2 * number; }
 __global__ void kernel(uint32_t* out) {
   __shared__ storage<bf16> element[2];
@@ -335,12 +331,11 @@ __global__ void kernel(uint32_t* out) {
 @pytest.mark.parametrize(
     ("target", "message"), [("sm_120a", ""), ("sm_90a", "ptxmma: this instruction needs sm_100f or sm_101f or sm_120f")]
 )
-def test_bytes_are_transposed_on_the_targets_that_do_it(nvcc: str, catalog: Catalog, target: str, message: str, tmp_path: Path) -> None:
+def test_bytes_are_transposed_on_the_targets_that_do_it(compiler: Nvcc, target: str, message: str, tmp_path: Path) -> None:
     multiply = _E4M3[1]
     tile = "shared_tile<e4m3, PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>"
     body = f"{multiply}::a::type a; load_fragment<{multiply}::a, {tile}>(a, start, threadIdx.x); *out = a[0] + a[1] + a[2] + a[3];"
     source = f"{_HEADERS}__global__ void kernel(uint32_t* out, uint32_t start) {{ {body} }}\n"
-    compiler = Nvcc(nvcc, catalog, paths.INCLUDE)
     if message:
         done = compiler.run(source, f"-arch={target}", "-c", folder=tmp_path)
         assert done.returncode != 0
@@ -350,37 +345,35 @@ def test_bytes_are_transposed_on_the_targets_that_do_it(nvcc: str, catalog: Cata
 
 
 @pytest.mark.nvcc
-def test_a_move_that_no_instruction_makes_is_refused_in_words(nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
+def test_a_move_that_no_instruction_makes_is_refused_in_words(compiler: Nvcc, tmp_path: Path) -> None:
     multiply = _E4M3[1]
     tile = "shared_tile<e4m3, PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>"
     body = f"{multiply}::b::type b; load_fragment<{multiply}::b, {tile}>(b, 0, 0);"
     source = f"{_HEADERS}__global__ void kernel() {{ {body} }}\n"
-    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, "-arch=sm_90a", "-c", folder=tmp_path)
+    done = compiler.run(source, "-arch=sm_90a", "-c", folder=tmp_path)
     assert done.returncode != 0
     assert "ldmatrix and stmatrix do not move this fragment from or to a tile with this element type and majorness" in done.stderr
 
 
 @pytest.mark.nvcc
-def test_the_program_for_a_gpu_compiles_without_spills_and_serialised_products(
-    nvcc: str, catalog: Catalog, root: Path, tmp_path: Path
-) -> None:
+def test_the_program_for_a_gpu_compiles_without_spills_and_serialised_products(compiler: Nvcc, root: Path, tmp_path: Path) -> None:
     """It runs in the test below; ptxas says what would make it slow."""
-    done = _compiled(nvcc, catalog, root, tmp_path)
+    done = _compiled(compiler, root, tmp_path)
     assert "C75" not in done.stderr
     assert "0 bytes spill stores" in done.stderr
     assert not [line for line in done.stderr.splitlines() if "spill" in line and "0 bytes spill stores, 0 bytes spill loads" not in line]
 
 
 @pytest.mark.nvcc
-def test_the_program_for_a_gpu(nvcc: str, catalog: Catalog, root: Path, gpu: str, tmp_path: Path) -> None:  # noqa: ARG001  # skips without one
-    _compiled(nvcc, catalog, root, tmp_path)
+def test_the_program_for_a_gpu(compiler: Nvcc, root: Path, gpu: str, tmp_path: Path) -> None:  # noqa: ARG001  # skips without one
+    _compiled(compiler, root, tmp_path)
     done = subprocess.run([tmp_path / "cuda_moves"], capture_output=True, text=True, check=False)
     assert done.stdout.endswith("OK\n"), done.stdout + done.stderr
 
 
-def _compiled(nvcc: str, catalog: Catalog, root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def _compiled(compiler: Nvcc, root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     source = (root / "tests/cuda_moves.cu").read_text(encoding="utf-8")
     options = ("-std=c++17", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-o", "cuda_moves")
-    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, *options, folder=folder)
+    done = compiler.run(source, *options, folder=folder)
     assert done.returncode == 0, done.stderr[:4000]
     return done

@@ -31,11 +31,6 @@ def _targets() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def compiler(nvcc: str, catalog: Catalog, include: Path) -> Nvcc:
-    return Nvcc(nvcc, catalog, include)
-
-
-@pytest.fixture(scope="module")
 def compiled(compiler: Nvcc, catalog: Catalog) -> dict[str, list[Instruction]]:
     """The instructions that are compiled for each target.
 

@@ -699,11 +699,8 @@ def cuda_blocks(page: str) -> list[str]:
 
 
 @pytest.mark.nvcc
-def test_examples_in_cuda_compile(
-    nvcc: str, catalog: Catalog, groups: list[FormGroup], outputs: dict[str, str], root: Path, tmp_path: Path
-) -> None:
+def test_examples_in_cuda_compile(compiler: Nvcc, groups: list[FormGroup], outputs: dict[str, str], tmp_path: Path) -> None:
     """Every example, in a namespace of its own, for a target that accepts it; assemblers see the asm statements too."""
-    compiler = Nvcc(nvcc, catalog, root / "generated" / "include")
     sources: dict[str, tuple[set[str], list[str]]] = {}
     for number, group in enumerate(groups):
         blocks = cuda_blocks(outputs[f"{group.path}.rst"])

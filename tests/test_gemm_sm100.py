@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import ptxmma
-from header_programs import run
+from cuda_calls import Nvcc
 from ptxmma import paths, shared_memory
 from ptxmma.check import Checker
 from ptxmma.matrices.descriptors import of_product
@@ -67,13 +68,19 @@ int main() {
 """
 
 
+def _copy_headers(folder: Path) -> None:
+    for name in ("gemm_sm100.cuh", "hopper.cuh", "tensor_map.cuh"):
+        shutil.copy(_EXAMPLES / name, folder)
+
+
 @pytest.fixture(scope="module")
-def kernel(nvcc: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def kernel(compiler: Nvcc, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the kernel works out."""
     folder = tmp_path_factory.mktemp("gemm_sm100")
-    (folder / "print.cu").write_text(_PROGRAM, encoding="utf-8")
-    options = ["-std=c++17", f"-I{paths.INCLUDE}", f"-I{_EXAMPLES}", "-gencode", "arch=compute_100a,code=sm_100a"]
-    run(nvcc, *options, folder / "print.cu", "-o", folder / "print")
+    _copy_headers(folder)
+    options = ("-std=c++17", "-gencode", "arch=compute_100a,code=sm_100a", "-o", "print")
+    done = compiler.run(_PROGRAM, *options, folder=folder)
+    assert done.returncode == 0, done.stderr[:4000]
     printed: dict[str, Any] = json.loads(subprocess.run([folder / "print"], capture_output=True, text=True, check=True).stdout)
     return printed
 
@@ -155,11 +162,10 @@ def test_one_tile_as_it_is_emulated(kernel: dict[str, Any]) -> None:
     assert np.array_equal(written, a @ b.T)
 
 
-def test_the_checker_says_nothing(nvcc: str, tmp_path: Path) -> None:
+def test_the_checker_says_nothing(compiler: Nvcc, tmp_path: Path) -> None:
     """Neither errors nor warnings nor notes."""
-    options = ["-std=c++17", "-O3", f"-I{paths.INCLUDE}", "-gencode", "arch=compute_100a,code=compute_100a", "-ptx"]
-    run(nvcc, *options, _EXAMPLES / "gemm_sm100.cu", "-o", tmp_path / "kernel.ptx")
-    ptx = (tmp_path / "kernel.ptx").read_text(encoding="utf-8")
+    _copy_headers(tmp_path)
+    ptx = compiler.ptx_of((_EXAMPLES / "gemm_sm100.cu").read_text(encoding="utf-8"), "sm_100a", tmp_path)
     findings = Checker(notes=True).check(ptx)
     assert list(findings) == []
     assert (findings.instructions, findings.uncovered) == (24, 0)

@@ -18,7 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from cuda_calls import Nvcc
 from ptxmma import __version__
+from ptxmma.catalog.instructions import Catalog
 
 _SPELLING = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
@@ -194,7 +196,6 @@ def test_pkg_config_finds_the_headers(installed: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.nvcc
-@pytest.mark.usefixtures("nvcc")
 @pytest.mark.parametrize(
     ("page", "program"),
     [
@@ -203,17 +204,20 @@ def test_pkg_config_finds_the_headers(installed: Path, tmp_path: Path) -> None:
         ("examples", "wgmma"),
     ],
 )
-def test_the_line_that_a_page_gives_compiles_its_example(root: Path, installed: Path, page: str, program: str, tmp_path: Path) -> None:
+def test_the_line_that_a_page_gives_compiles_its_example(
+    root: Path, installed: Path, nvcc: str, catalog: Catalog, page: str, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the headers of the installed wheel, in a folder of the files that the page offers above the line; and without a warning."""
     text = (root / f"docs/{page}.rst").read_text(encoding="utf-8")
     line = re.search(rf"^   (nvcc [^&]* -o {program}) &&", text, re.MULTILINE)
     assert line, program
     for file in re.findall(r":download:`[^<`]*<([^>`]*)>`", text[: line.start()]):
         shutil.copy(root / "docs" / file, tmp_path)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment["PATH"] = f"{installed}{os.pathsep}{environment['PATH']}"
-    environment["NVCC_APPEND_FLAGS"] = "-Werror all-warnings -Xcompiler=-Wall,-Wextra"
-    done = subprocess.run(["sh", "-c", line[1]], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setenv("PATH", f"{installed}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-Werror all-warnings -Xcompiler=-Wall,-Wextra")
+    include = Path(_run(installed / "ptxmma", "--include-dir", cwd=tmp_path).strip())
+    done = Nvcc(nvcc, catalog, include).run_line(line[1], tmp_path)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
     assert (tmp_path / program).is_file()
 

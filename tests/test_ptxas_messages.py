@@ -12,7 +12,6 @@ import pytest
 
 from cuda_calls import Nvcc
 from ptxmma import paths
-from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import check
 
 _GUIDE = paths.CHECKOUT / "docs" / "ptxas_messages.rst"
@@ -56,13 +55,13 @@ def test_the_guide_has_all_programs() -> None:
 
 @pytest.mark.nvcc
 @pytest.mark.parametrize("message", sorted(_MESSAGES))
-def test_the_program_causes_its_message(nvcc: str, catalog: Catalog, message: str, tmp_path: Path) -> None:
+def test_the_program_causes_its_message(compiler: Nvcc, message: str, tmp_path: Path) -> None:
     ptxas = shutil.which("ptxas")
     assert ptxas, "ptxas is not beside nvcc"
     shutil.copy(_PROGRAMS / "common.cuh", tmp_path)
     source, options = (_PROGRAMS / f"{message.lower()}.cu").read_text(encoding="utf-8"), ("-std=c++17", "-O3", "-ptx")
     arch = ("-gencode", "arch=compute_90a,code=compute_90a")
-    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, *options, *arch, "-o", "program.ptx", folder=tmp_path)
+    done = compiler.run(source, *options, *arch, "-o", "program.ptx", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     ptx = tmp_path / "program.ptx"
 

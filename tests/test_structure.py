@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import tokenize
@@ -31,19 +32,27 @@ _ORDER = [
 ]
 
 
-def _imports(node: ast.AST, *, types: bool) -> Iterator[str]:
-    """The modules that code imports, at once or when a function is called; ``types``: also those that only type checkers import."""
-    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not types:
-        return
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        inside = [f"{node.module}.{alias.name}" for alias in node.names]
-        yield from (name if _exists(name) else node.module for name in inside)
-    for child in ast.iter_child_nodes(node):
-        yield from _imports(child, types=types)
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
+def _imports(path: Path, *, types: bool) -> set[str]:
+    """The modules that a file imports, at once or when a function is called; ``types``: also the imports for type checkers alone."""
+    modules, nodes = set[str](), list[ast.AST]([_tree(path)])
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules.update(name if _exists(name) else node.module for name in inside)
+        elif types or not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            nodes += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]  # statements hold imports
+    return modules
+
+
+@functools.cache
 def _exists(module: str) -> bool:
     path = _SOURCE.parent.joinpath(*module.split("."))
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
@@ -56,7 +65,7 @@ def _modules(*, types: bool) -> dict[str, set[str]]:
     modules = {}
     for path in files:
         module = ".".join(path.relative_to(_SOURCE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
-        imported = _imports(ast.parse(path.read_text(encoding="utf-8")), types=types)
+        imported = _imports(path, types=types)
         modules[module] = {name.removeprefix("ptxmma").lstrip(".") for name in imported if name.split(".")[0] == "ptxmma"} - {module}
     return modules
 
@@ -87,8 +96,7 @@ def test_the_product_runs_without_its_proof() -> None:
     """Neither the package nor its tests import the proof, when they are loaded or later."""
     files = [*_SOURCE.rglob("*.py"), *Path(__file__).parent.glob("test_*.py"), Path(__file__).parent / "conftest.py"]
     for path in files:
-        imported = _imports(ast.parse(path.read_text(encoding="utf-8")), types=True)
-        assert not any(name.split(".")[0] == "ptxmma_proof" for name in imported), path
+        assert not any(name.split(".")[0] == "ptxmma_proof" for name in _imports(path, types=True)), path
 
 
 # --- English -------------------------------------------------------------------------------------------------------------------
@@ -116,16 +124,16 @@ def _package(path: Path) -> str:
     return f"{folder}.{inside[0]}" if inside and folder == "ptxmma" else folder
 
 
-def _texts(source: str) -> Iterator[tuple[int, str]]:
+def _texts(path: Path) -> Iterator[tuple[int, str]]:
     """Every docstring and comment with its line.
 
     Comments on successive lines are one text.  A comment beside a field reads like an attribute of a docstring: ``name: its text``.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (text := ast.get_docstring(node)):
             yield node.body[0].lineno, text
     block: list[str] = []
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
         line, text = token.start[0], token.string.lstrip("#: ")
         if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
             block.append(text)
@@ -149,7 +157,7 @@ def test_english_is_plain(package: str) -> None:
         f"{path.relative_to(paths.CHECKOUT)}:{line}: {fault}: {found[0].strip()!r}"
         for path in _FILES
         if _package(path) == package
-        for line, text in _texts(path.read_text(encoding="utf-8"))
+        for line, text in _texts(path)
         for fault, pattern in _FAULTS.items()
         if (found := pattern.search(text))
     ]

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from cuda_calls import Kernels, Nvcc, instructions_in
-from ptxmma import paths
 from ptxmma.catalog import resolution
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.variants import recased
@@ -20,11 +19,6 @@ from ptxmma.matrices.descriptors import of_product
 pytestmark = pytest.mark.nvcc
 
 _HEADERS = [f"ptxmma/cuda/tcgen05_{name}_product.cuh" for name in ("mma", "mma_sp", "mma_ws", "mma_ws_sp")]
-
-
-@pytest.fixture(scope="module")
-def compiler(nvcc: str, catalog: Catalog) -> Nvcc:
-    return Nvcc(nvcc, catalog, paths.INCLUDE)
 
 
 def _opcodes(catalog: Catalog, target: str) -> dict[Instruction, Instruction]:

@@ -16,7 +16,7 @@ from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, library, run, write_headers
 from ptxmma import paths, shared_memory
 from ptxmma.catalog import product_rules, resolution
-from ptxmma.catalog.instructions import Catalog, Instruction, catalog
+from ptxmma.catalog.instructions import Instruction, catalog
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.product_rules import IllegalProductError
 from ptxmma.matrices.descriptors import of_product
@@ -249,9 +249,7 @@ def test_products_as_types_agree_with_the_library(front: str, tmp_path: Path) ->
 
 @pytest.mark.nvcc
 @pytest.mark.parametrize(("target", "fits"), [("103a", True), ("103f", False)])
-def test_descriptors_with_two_addresses_are_for_targets_that_have_them(
-    target: str, fits: bool, nvcc: str, catalog: Catalog, tmp_path: Path
-) -> None:
+def test_descriptors_with_two_addresses_are_for_targets_that_have_them(target: str, fits: bool, compiler: Nvcc, tmp_path: Path) -> None:
     source = """#include <ptxmma/cuda/tcgen05_product.cuh>
 using namespace ptxmma;
 using P = tcgen05_mma<shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>;
@@ -259,7 +257,7 @@ using A = P::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 768>;
 __global__ void kernel(uint64_t* to, uint32_t start) { *to = A::descriptor(start, 0, 192).bits; }
 """
     arch = f"arch=compute_{target},code=sm_{target}"
-    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, "-std=c++17", "-gencode", arch, "-cubin", folder=tmp_path)
+    done = compiler.run(source, "-std=c++17", "-gencode", arch, "-cubin", folder=tmp_path)
     assert (done.returncode == 0) == fits, done.stderr
     assert fits or "the descriptors of this K with a swizzle need sm_103a: take PTXMMA_SWIZZLE_NONE" in done.stderr
 
@@ -284,7 +282,7 @@ _ON_TARGETS: dict[str, tuple[str, _Values]] = {
 @pytest.mark.nvcc
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a", "sm_103f"])
 @pytest.mark.parametrize("front", _ON_TARGETS)
-def test_a_product_compiles_for_the_targets_that_have_it(front: str, target: str, nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
+def test_a_product_compiles_for_the_targets_that_have_it(front: str, target: str, compiler: Nvcc, tmp_path: Path) -> None:
     opcode, values = _ON_TARGETS[front]
     product = ptxmma.instruction(f"tcgen05.mma.cta_group::1.{opcode}").resolved(**values)
     source = (
@@ -292,7 +290,7 @@ def test_a_product_compiles_for_the_targets_that_have_it(front: str, target: str
         f"{{ *to = tcgen05_mma<shape<{front}>::instruction(); }}\n}}\n"
     )
     arch = f"arch={target.replace('sm_', 'compute_')},code={target}"
-    done = Nvcc(nvcc, catalog, paths.INCLUDE).run(source, "-std=c++17", "-gencode", arch, "-cubin", folder=tmp_path)
+    done = compiler.run(source, "-std=c++17", "-gencode", arch, "-cubin", folder=tmp_path)
     has = any(target in product.accepted_by(form) for form in product.forms)
     assert (done.returncode == 0) == has, done.stderr
     assert has or ("needs sm_10" in done.stderr), done.stderr

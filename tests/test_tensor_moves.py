@@ -13,7 +13,6 @@ import ptxmma
 from cuda_calls import Nvcc
 from header_programs import run
 from ptxmma import paths
-from ptxmma.catalog.instructions import Catalog
 
 _F16 = "ptxmma::f16, ptxmma::f16, ptxmma::f16"
 _F32 = "ptxmma::f32, ptxmma::bf16, ptxmma::bf16"
@@ -103,7 +102,7 @@ uint32_t registers() {{ return sizeof(Part::type) / 4; }}
         ("g", 32, ["32x32b.x32"]),
     ],
 )
-def test_the_widest_loads_and_one_wait(path: str, columns: int, loads: list[str], nvcc: str, catalog: Catalog, tmp_path: Path) -> None:
+def test_the_widest_loads_and_one_wait(path: str, columns: int, loads: list[str], compiler: Nvcc, tmp_path: Path) -> None:
     """Registers of loads are not read, and not copied either, before the wait."""
     source = f"""#include <ptxmma/cuda/tensor_moves.cuh>
 using Part = ptxmma::accumulator_part<{_product(path)}, {columns}>;
@@ -114,7 +113,7 @@ extern "C" __global__ void kernel(ptxmma::tensor_address d, Part::register_type*
   for (int i = 0; i < int(Part::registers); ++i) to[i * 128 + threadIdx.x] = part[i];
 }}
 """
-    ptx = Nvcc(nvcc, catalog, paths.INCLUDE).ptx_of(source, "sm_100a", tmp_path)
+    ptx = compiler.ptx_of(source, "sm_100a", tmp_path)
     assert re.findall(r"tcgen05\.ld\.sync\.aligned\.(\S+)\.b32 ", ptx) == loads
     own = [register for names in re.findall(r"tcgen05\.ld\S* \{(.*?)\}", ptx) for register in names.split(", ")]
     assert len(set(own)) == len(own)
