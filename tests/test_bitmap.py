@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma.catalog.expressions import gather
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.layouts.expressions import gather
 from ptxmma.model.bitmap import BitMap, NotLinearError, Points, domain, linear
 
 

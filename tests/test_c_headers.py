@@ -25,9 +25,9 @@ from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, run, write_headers
 from ptxmma import paths
 from ptxmma.catalog import requirements
+from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import c_text, formula_text
 from ptxmma.model import Cases, DescriptorField, Layout, SharedMemory, formula

@@ -17,8 +17,8 @@ from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, run
 from ptxmma import paths
 from ptxmma.arrays import elements
+from ptxmma.catalog.descriptors.shared_formats import matrix_formats, read_by
 from ptxmma.catalog.instructions import load
-from ptxmma.catalog.shared_formats import matrix_formats, read_by
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import shared_layout
 from ptxmma.matrices.shared_memory import Descriptor, SharedLayout

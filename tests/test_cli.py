@@ -27,8 +27,9 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from ptxmma import cli, paths
-from ptxmma.catalog import cplusplus, description, listing, mentions
 from ptxmma.catalog.instructions import Catalog, instruction
+from ptxmma.catalog.names import cplusplus, mentions
+from ptxmma.catalog.summaries import description, listing
 from ptxmma.cli import VERBS, main, render
 from ptxmma.cli.command import Command
 from ptxmma.cli.render import Cell, Table

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import ptxmma
 from ptxmma.catalog.conversion import Arrange, Conversion, Side
-from ptxmma.catalog.exchanges import expression
+from ptxmma.catalog.conversion.exchanges import expression
 from ptxmma.catalog.instructions import Catalog, catalog
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
 from ptxmma.cli import main

@@ -16,8 +16,8 @@ import pytest
 import cuda_calls
 from cuda_calls import Kernels, Nvcc, calls, front_calls, instructions_in
 from header_programs import write_headers
-from ptxmma.catalog.cplusplus import front_name, identifier, shown
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.names.cplusplus import front_name, identifier, shown
 from ptxmma.catalog.variants import recased
 from ptxmma.generator import pipeline
 from ptxmma.generator.spec_rules.variant_rules import HEADER_NAMES

@@ -9,8 +9,8 @@ import re
 import pytest
 from click.testing import CliRunner
 
+from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.shared_formats import read_by
 from ptxmma.cli import main
 from ptxmma.matrices.descriptors import Descriptor, suspicions
 from ptxmma.matrices.shared.canonical import Geometry

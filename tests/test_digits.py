@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma.catalog.cute_text import from_cute
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.layouts.cute_text import from_cute
 from ptxmma.generator.tensor_proof import uses
 from ptxmma.model import COORDINATES, formula
 from ptxmma.model.bitmap import BitMap

@@ -22,9 +22,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_calls import Nvcc
-from ptxmma.catalog import layouts, links, resolution
+from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.names import links
 from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.products import resolution
 from ptxmma.generator import optional_operands
 from ptxmma.generator.emit import docs
 from ptxmma.generator.emit.docs import form_examples, form_groups, mathematics, rest

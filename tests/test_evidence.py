@@ -14,9 +14,10 @@ from click.testing import CliRunner
 
 import ptxmma
 from ptxmma import paths
-from ptxmma.catalog import digest, evidence, witnesses
+from ptxmma.catalog import evidence
+from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog.evidence.witnesses import Answer, Assembled, Compared, Executed, Laid, Run, Sighting, Tool, Witness
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Answer, Assembled, Compared, Executed, Laid, Run, Sighting, Tool, Witness
 from ptxmma.cli import main
 from ptxmma.generator import pipeline, proven
 from ptxmma.generator.emit.docs import evidence_pages

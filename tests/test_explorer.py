@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.links import explorer
+from ptxmma.catalog.names.links import explorer
+from ptxmma.catalog.names.user_names import target_named
 from ptxmma.catalog.operands import TensorOperand
-from ptxmma.catalog.target_names import target_named
 from ptxmma.cli import main
 from ptxmma.cli.place_names import cell_text
 from ptxmma.generator.emit import javascript

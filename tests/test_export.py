@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ptxmma import paths
-from ptxmma.catalog import exports
+from ptxmma.catalog.summaries import exports
 from ptxmma.cli import main
 
 _TABLE = "swizzles"

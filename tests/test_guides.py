@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ptxmma
-from ptxmma.catalog.cplusplus import front_name
+from ptxmma.catalog.names.cplusplus import front_name
 
 _GUIDES = (
     "matrices",

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxmma.catalog import interop
 from ptxmma.catalog.instructions import Catalog, catalog
-from ptxmma.catalog.interop import CuteLayout, Modes, Swizzle, from_cute
+from ptxmma.catalog.layouts import interop
+from ptxmma.catalog.layouts.interop import CuteLayout, Modes, Swizzle, from_cute
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import COPY, Layout, formula
 from ptxmma.model.bitmap import BitMap, domain

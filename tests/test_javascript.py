@@ -20,12 +20,14 @@ import numpy as np
 import pytest
 
 from ptxmma import sparse
-from ptxmma.catalog import layouts, links, resolution
-from ptxmma.catalog.descriptor_codec import Codec
-from ptxmma.catalog.expressions import both_ways
+from ptxmma.catalog import layouts
+from ptxmma.catalog.descriptors.codec import Codec
+from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.layouts.expressions import both_ways
+from ptxmma.catalog.names import links
 from ptxmma.catalog.operands import TensorOperand
-from ptxmma.catalog.shared_formats import matrix_format, read_by
+from ptxmma.catalog.products import resolution
 from ptxmma.check import Checker
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import index_functions, javascript, python_layouts

@@ -19,8 +19,8 @@ import pytest
 
 import ptxmma
 from ptxmma.catalog.instructions import Catalog, Instruction, operand_names
+from ptxmma.catalog.names.spellings import ordered_tokens
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.spellings import ordered_tokens
 from ptxmma.model import Observation
 
 

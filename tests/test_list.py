@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ptxmma.catalog import listing, resolution
 from ptxmma.catalog.instructions import Catalog, instructions
-from ptxmma.catalog.target_names import target_named
+from ptxmma.catalog.names.user_names import target_named
+from ptxmma.catalog.products import resolution
+from ptxmma.catalog.summaries import listing
 from ptxmma.cli import main
 from ptxmma.generator import pipeline
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma.catalog import interop
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.operands import ROLES
-from ptxmma.catalog.operands.role import Context, Known
+from ptxmma.catalog.layouts import interop
+from ptxmma.catalog.roles import ROLES
+from ptxmma.catalog.roles.role import Context, Known
 from ptxmma.matrices import scaling, shared_memory
 from ptxmma.model import Kind
 

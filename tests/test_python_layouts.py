@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.shared_formats import matrix_format, read_by
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import python_layouts
 from ptxmma.generator.emit.index_functions import Sparsity, of_layout

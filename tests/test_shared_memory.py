@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import ptxmma
 from ptxmma import paths, shared_memory
 from ptxmma.arrays import elements
+from ptxmma.catalog.descriptors.shared_formats import read_by, swizzle_encoding
 from ptxmma.catalog.instructions import Missing, load
-from ptxmma.catalog.shared_formats import read_by, swizzle_encoding
 from ptxmma.generator import pipeline, shared_proof
 from ptxmma.matrices.shared_memory import Descriptor, SharedLayout, bank_conflicts, base_offset, read_operand
 from ptxmma.model import ElementType, SharedMemory, Spec, formula

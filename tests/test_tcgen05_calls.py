@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cuda_calls import Kernels, Nvcc, instructions_in
-from ptxmma.catalog import resolution
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.products import resolution
 from ptxmma.catalog.variants import recased
 from ptxmma.generator.emit.products import calls
 from ptxmma.matrices import tensor_scales

@@ -13,12 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 import ptxmma
-from ptxmma.catalog import instructions, resolution
-from ptxmma.catalog.description import describe
+from ptxmma.catalog import instructions
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.legal_products import in_words
-from ptxmma.catalog.product_family import families
-from ptxmma.catalog.product_types import product_of_type, type_of_product
+from ptxmma.catalog.products import resolution
+from ptxmma.catalog.products.legal_products import in_words
+from ptxmma.catalog.products.product_family import families
+from ptxmma.catalog.products.product_types import product_of_type, type_of_product
+from ptxmma.catalog.summaries.description import describe
 from ptxmma.cli import main
 
 _OPCODE = "tcgen05.mma.cta_group::1.kind::f16"

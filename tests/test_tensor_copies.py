@@ -9,8 +9,8 @@ import pytest
 
 import ptxmma
 from ptxmma import scaling
-from ptxmma.catalog.interop import from_cute
-from ptxmma.catalog.tensor_places import Place
+from ptxmma.catalog.layouts.interop import from_cute
+from ptxmma.catalog.operands.tensor_places import Place
 
 _DP = 1 << 21  # bits from a lane to the next in CuTe's numbers
 #: CuTe's traits of each copy: the place of a bit, numbered by row, bit in it and copies; rows, bytes, copies.

@@ -17,11 +17,11 @@ import pytest
 import header_programs
 import ptxmma
 from ptxmma import descriptors
-from ptxmma.catalog import resolution
-from ptxmma.catalog.instruction_facts import Instruction
+from ptxmma.catalog.instruction import Instruction
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.operands.operand_form import Missing
-from ptxmma.catalog.tensor_places import Place, TensorPlaces
+from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
+from ptxmma.catalog.products import resolution
 from ptxmma.generator import tensor_proof
 from ptxmma.generator.emit import python_layouts, tensor_functions
 from ptxmma.generator.problems import Position

@@ -10,10 +10,10 @@ import pytest
 
 import ptxmma
 from ptxmma import sparse
-from ptxmma.catalog.descriptor_lookup import codec
+from ptxmma.catalog.descriptors.lookup import codec
 from ptxmma.catalog.instructions import Missing
-from ptxmma.catalog.product_descriptor import of_product
-from ptxmma.catalog.product_rules import IllegalProductError
+from ptxmma.catalog.products.product_descriptor import of_product
+from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.matrices.sparse_pattern import pattern_of
 
 _BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}

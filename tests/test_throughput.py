@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ptxmma.catalog import throughput
 from ptxmma.catalog.instructions import Catalog, instruction
+from ptxmma.catalog.summaries import throughput
 from ptxmma.generator import pipeline
 from ptxmma.generator.problems import SpecError
 

@@ -14,12 +14,12 @@ from ptxmma.catalog.instructions import Instruction, OperandForm, UnknownInstruc
 from ptxmma.catalog.operands import Operand, TensorOperand
 from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.catalog.operands.scales import Scales
-from ptxmma.catalog.product_rules import IllegalProductError
+from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.release import __version__
 
 if TYPE_CHECKING:
-    from ptxmma.catalog import interop
     from ptxmma.catalog.conversion import Conversion, convert
+    from ptxmma.catalog.layouts import interop
     from ptxmma.matrices import descriptors, scaling, shared_memory, sparse
     from ptxmma.matrices.emulator import Emulated, Moved, TensorEmulated, emulate
     from ptxmma.matrices.packed_bytes import pack_bytes, unpack_bytes
@@ -34,7 +34,7 @@ __all__ = [
 #: What not every program needs is imported when it is first asked for: each name with the module that has it, or that it is.
 _ON_DEMAND = {
     "Emulated": "matrices.emulator", "TensorEmulated": "matrices.emulator", "Moved": "matrices.emulator", "emulate": "matrices.emulator",
-    "descriptors": "matrices.descriptors", "interop": "catalog.interop",
+    "descriptors": "matrices.descriptors", "interop": "catalog.layouts.interop",
     "pack_bytes": "matrices.packed_bytes", "unpack_bytes": "matrices.packed_bytes",
     "Conversion": "catalog.conversion", "convert": "catalog.conversion",
     "Product": "matrices.products.whole", "matmul": "matrices.products.whole", "scaling": "matrices.scaling",

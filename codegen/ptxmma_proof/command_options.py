@@ -11,9 +11,9 @@ from typing import NamedTuple, Protocol
 import click
 
 from ptxmma import paths
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
+from ptxmma.catalog.evidence.witnesses import Line
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Line
 from ptxmma.cli.options import read
 from ptxmma_proof.assemblers import Assembler
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from ptxmma import paths
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.cli.options import read, spec_options
 from ptxmma_proof.command_options import (

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import joblib
 
 from ptxmma.catalog import evidence
+from ptxmma.catalog.evidence.witnesses import Sighting
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Sighting
 from ptxmma.check import legality
 from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx

@@ -19,10 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma.catalog import evidence, witnesses
+from ptxmma.catalog import evidence
+from ptxmma.catalog.evidence import witnesses
+from ptxmma.catalog.evidence.witnesses import Line
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
-from ptxmma.catalog.operands import Operand, register
-from ptxmma.catalog.witnesses import Line
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import register
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import bodies, matrix, reference, sweep
 from ptxmma_proof.assemblers import Assembler

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ptxmma.catalog import evidence
+from ptxmma.catalog.evidence.witnesses import Sighting
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.witnesses import Sighting
 from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import errata, questions

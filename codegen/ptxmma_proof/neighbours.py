@@ -29,8 +29,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.operands import Operand, register, vector
-from ptxmma.catalog.operands.role import register_type
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import register, vector
+from ptxmma.catalog.roles.role import register_type
 from ptxmma.catalog.variants import Variant, syntax_parts
 from ptxmma.model import Spec
 from ptxmma.ptx import lines as ptx

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
+from ptxmma.catalog.evidence.witnesses import Answer, Assembled, Line, Part, Run
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Answer, Assembled, Line, Part, Run
 
 
 def totals(parts: Mapping[str, Part]) -> dict[str, int]:

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ptxmma.catalog import digest, witnesses
+from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import matrix, negative_space, neighbours, questions, records
 from ptxmma_proof.assemblers import Assembler
@@ -197,7 +197,7 @@ def _lines_of(subject: Subject) -> dict[str, list[int]]:
 
 
 def _accepted(outcome: Outcome, assemblers: Sequence[Assembler], targets: Sequence[str], line: int) -> dict[str, str]:
-    """The part of :class:`ptxmma.catalog.witnesses.Answer` for a line."""
+    """The part of :class:`ptxmma.catalog.evidence.witnesses.Answer` for a line."""
     versions: Mapping[tuple[str, str], tuple[str, ...]] = {
         (column.assembler.cuda, column.target): column.accepted[line] for column in outcome.columns
     }

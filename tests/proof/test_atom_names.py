@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.proven import attached
 from ptxmma_proof.peers import MissingPeerError, atom_names

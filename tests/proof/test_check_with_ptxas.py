@@ -11,7 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.operands import Operand, register, vector
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import register, vector
 from ptxmma.check import Checker, Finding, check
 from ptxmma.check.legality import Legality
 from ptxmma.check.quirks import Quirks

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ptxmma.catalog import digest, witnesses
+from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog.evidence.witnesses import Laid
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Laid
 from ptxmma.generator.proven import attached
 from ptxmma_proof.peers import cute_descriptors, descriptor_record, headers, mosaic_descriptors, triton_descriptors
 from ptxmma_proof.peers.descriptor_words import Words

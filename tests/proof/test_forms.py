@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.proven import attached
 from ptxmma_proof.peers import form_record, forms

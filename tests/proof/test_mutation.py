@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ptxmma import paths
+from ptxmma.catalog.evidence.witnesses import Run
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Run
 from ptxmma.generator import load
 from ptxmma.generator.yaml_document import Document
 from ptxmma_proof.mutation import facts, formulas, trial

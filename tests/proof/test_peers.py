@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.descriptors.shared_formats import matrix_format
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.instructions import catalog as catalog_of
-from ptxmma.catalog.shared_formats import matrix_format
 from ptxmma.matrices import sparse
 from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap

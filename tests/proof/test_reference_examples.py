@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ptxmma.catalog import evidence, witnesses
+from ptxmma.catalog import evidence
+from ptxmma.catalog.evidence import witnesses
+from ptxmma.catalog.evidence.witnesses import Sighting
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Sighting
 from ptxmma.generator.emit.docs import errata_page
 from ptxmma.model import Version
 from ptxmma_proof import assemblers, errata, examples, reference

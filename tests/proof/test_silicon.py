@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 from ptxmma import paths
 from ptxmma.arrays.elements import Array
-from ptxmma.catalog import digest
+from ptxmma.catalog.evidence import digest
+from ptxmma.catalog.evidence.witnesses import Executed, Witness
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Executed, Witness
 from ptxmma.matrices.emulator import emulate
 from ptxmma_proof.commands import main
 from ptxmma_proof.silicon import observations, products, replay, sass, transferred

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ptxmma import paths
-from ptxmma.catalog import digest, witnesses
+from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog.evidence.witnesses import Answer, Assembled, Line, Part, Run, Tool
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Answer, Assembled, Line, Part, Run, Tool
 from ptxmma.generator import pipeline
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import assemblers, matrix, neighbours, questions, records, sweep

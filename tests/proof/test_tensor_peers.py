@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.proven import attached
 from ptxmma.model import TensorMemory

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog import evidence
-from ptxmma.catalog.explanation import changes, closest
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.product_rules import TYPES
+from ptxmma.catalog.names.explanation import changes, closest
+from ptxmma.catalog.names.spellings import hint_values, without_own_hints
+from ptxmma.catalog.products.product_rules import TYPES
+from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.catalog.requirements import targets_of
-from ptxmma.catalog.resolution import OPERATION
-from ptxmma.catalog.spellings import hint_values, without_own_hints
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.legality import accepted
 from ptxmma.check.operand_faults import listing

@@ -10,12 +10,12 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.catalog.chosen_product import argument_of, product_of
-from ptxmma.catalog.descriptor_bits import mask
-from ptxmma.catalog.descriptor_lookup import codec
+from ptxmma.catalog.descriptors.bits import mask
+from ptxmma.catalog.descriptors.lookup import codec
 from ptxmma.catalog.layouts import container
-from ptxmma.catalog.product_descriptor import codec_of, misplaced
-from ptxmma.catalog.product_rules import IllegalProductError
+from ptxmma.catalog.products.legal_products import argument_of, product_of
+from ptxmma.catalog.products.product_descriptor import codec_of, misplaced
+from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
@@ -26,7 +26,7 @@ from ptxmma.ptx.known_bits import Bits, KnownBits, RegisterBits
 from ptxmma.ptx.lines import items
 
 if TYPE_CHECKING:
-    from ptxmma.catalog.descriptor_bits import Value
+    from ptxmma.catalog.descriptors.bits import Value
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.ptx.statements import Function, Statement
 

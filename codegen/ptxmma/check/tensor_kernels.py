@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ptxmma.catalog.resolution import OPERATION
+from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.check import rule_examples as examples
 from ptxmma.check import tensor_memory
 from ptxmma.check.remarks import Remark, spelling_of

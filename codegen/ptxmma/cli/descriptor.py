@@ -132,7 +132,7 @@ def decode(descriptor: int, family: str | None, element: str | None, major: str 
     Example:
       ptxmma descriptor decode 0x4000004000010040 --type bf16 --major k
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.catalog.descriptor_readers import marked, reads
+    from ptxmma.catalog.descriptors.shared_formats import marked, reads
     from ptxmma.matrices.shared.suspicions import suspicions
 
     spec, family = catalog_of(database).database.spec, family_of(family, database)

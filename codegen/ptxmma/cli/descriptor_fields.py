@@ -14,7 +14,7 @@ from ptxmma.cli.tiles import integer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ptxmma.catalog.descriptor_codec import Codec
+    from ptxmma.catalog.descriptors.codec import Codec
     from ptxmma.model import DescriptorField
 
 
@@ -22,7 +22,7 @@ def _fields(describes: str) -> Callable[[click.Context], list[str]]:
     """The fields of a descriptor, each with the sign that its value follows."""
 
     def names(context: click.Context) -> list[str]:
-        from ptxmma.catalog.descriptor_lookup import codec
+        from ptxmma.catalog.descriptors.lookup import codec
 
         kind, database = context.params.get("kind") or "", context.params.get("database")
         try:
@@ -51,7 +51,7 @@ def instruction(kind: str, given: Sequence[str], target: str | None, form: str, 
       ptxmma descriptor instruction f16 0x8400490
     """  # noqa: D301  # click's mark for lines that stay as they are
     catalog_of(database)
-    from ptxmma.catalog.descriptor_lookup import codec
+    from ptxmma.catalog.descriptors.lookup import codec
 
     try:
         show(codec("instruction", kind=kind, target=target, database=database), given, form)
@@ -77,8 +77,8 @@ def zero_column_mask(given: Sequence[str], m: int | None, n: int | None, form: s
       ptxmma descriptor zero-column-mask 0x3028000000000 --m 64 --n 32
     """  # noqa: D301  # click's mark for lines that stay as they are
     catalog_of(database)
-    from ptxmma.catalog.column_masks import zero_columns
-    from ptxmma.catalog.descriptor_lookup import codec
+    from ptxmma.catalog.descriptors.column_masks import zero_columns
+    from ptxmma.catalog.descriptors.lookup import codec
 
     if (m is None) != (n is None):
         raise click.UsageError("the mask needs --m and --n")

@@ -22,7 +22,7 @@ def command(spelling: str | None, printed: bool) -> None:
     Example:
       ptxmma explore --print wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.catalog.links import explorer
+    from ptxmma.catalog.names.links import explorer
 
     if not paths.EXPLORER.is_file():
         raise Failure(f"{paths.EXPLORER} is missing: `ptxmma generate --only javascript` makes it")

@@ -14,7 +14,7 @@ FORMATS = ("sqlite", "json", "csv")
 
 
 def _tables(context: click.Context) -> list[str]:
-    from ptxmma.catalog import exports
+    from ptxmma.catalog.summaries import exports
 
     connection = exports.connect(context.params.get("database"))
     return [*exports.tables(connection), *exports.views(connection)]
@@ -43,7 +43,7 @@ def command(form: str, out: Path | None, name: str | None, database: str | None)
         raise click.UsageError("all tables as csv are many files: give --out DIRECTORY, --out FILE.zip, or one --table NAME")
     if form == "csv" and name is None and out is not None and out.suffix == ".csv":
         raise click.UsageError(f"all tables as csv are many files: give --out DIRECTORY or --out FILE.zip, not {out}")
-    from ptxmma.catalog import exports
+    from ptxmma.catalog.summaries import exports
 
     try:
         connection = exports.connect(database)
@@ -69,7 +69,7 @@ def command(form: str, out: Path | None, name: str | None, database: str | None)
 
 
 def _write(data: bytes, out: Path | None) -> None:
-    from ptxmma.catalog import exports
+    from ptxmma.catalog.summaries import exports
 
     if out is None:
         click.echo(data, nl=False)

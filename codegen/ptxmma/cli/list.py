@@ -65,8 +65,8 @@ def command(
       ptxmma list --target sm_90a --ptx 8.0 --type e4m3
       ptxmma list "m16n8k32*e4m3" --undocumented
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.catalog import listing
     from ptxmma.catalog.instructions import instructions
+    from ptxmma.catalog.summaries import listing
 
     spec = catalog_of(database).database.spec
     target = named_target(spec, target)

@@ -26,7 +26,7 @@ def within(option: str, value: int, limit: int) -> None:
 
 def elsewhere(instruction: Instruction, matrix: str) -> str:
     """The command that shows a matrix in shared memory; empty if the instruction does not read it through a descriptor."""
-    from ptxmma.catalog.shared_formats import matrix_format
+    from ptxmma.catalog.descriptors.shared_formats import matrix_format
     from ptxmma.matrices.products.operands import described
 
     each = described(instruction).get(matrix)

@@ -84,8 +84,8 @@ def find(spelling: str, database: str | None) -> Instruction:
     known = catalog_of(database)
     if instruction := known.meaning(spelling.strip()):
         return instruction
-    from ptxmma.catalog import mentions
-    from ptxmma.catalog.product_rules import IllegalProductError
+    from ptxmma.catalog.names import mentions
+    from ptxmma.catalog.products.product_rules import IllegalProductError
 
     try:
         several = mentions.named(known, spelling)
@@ -121,7 +121,7 @@ def _shapes(catalog: Catalog) -> Iterable[str]:
 
 def swizzles(context: click.Context) -> Iterable[str]:
     """The swizzle modes that descriptors of ``--family`` have, as users write them."""
-    from ptxmma.catalog.shared_formats import matrix_format, read_by
+    from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by
 
     spec = catalog_of(context.params.get("database")).database.spec
     try:
@@ -138,7 +138,7 @@ def _sparsities(spec: Spec) -> tuple[ProductSparsity, ...]:
 
 def matrix_families(context: click.Context) -> Iterable[str]:
     """The families that have matrix descriptors."""
-    from ptxmma.catalog.shared_formats import matrix_formats
+    from ptxmma.catalog.descriptors.shared_formats import matrix_formats
 
     return [each.family for each in matrix_formats(catalog_of(context.params.get("database")).database.spec)]
 
@@ -175,7 +175,7 @@ def completed(names: Callable[[click.Context], Iterable[str]]) -> Callable[[clic
 
 def named_target(spec: Spec, name: str | None) -> str | None:
     """The target of ``--target``: its own name, a number, a product or an architecture; exits with 2 for an unknown or ambiguous one."""
-    from ptxmma.catalog.target_names import target_named
+    from ptxmma.catalog.names.user_names import target_named
 
     try:
         return None if name is None else target_named(spec, name)

@@ -35,7 +35,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 def resolved(instruction: Instruction) -> Instruction:
     """The instruction with what the options say; exits with 2 where no rule allows it."""
-    from ptxmma.catalog.product_rules import IllegalProductError
+    from ptxmma.catalog.products.product_rules import IllegalProductError
 
     arguments = click.get_current_context().meta.get(_KEY)
     try:
@@ -49,8 +49,8 @@ def resolved_as(instruction: Instruction, text: str | None) -> Instruction:
 
     Exits with 2 where the text names nothing of a product, or no rule allows it.
     """
-    from ptxmma.catalog import resolution
-    from ptxmma.catalog.product_rules import IllegalProductError
+    from ptxmma.catalog.products import resolution
+    from ptxmma.catalog.products.product_rules import IllegalProductError
 
     named = {**_SIZES, **_TYPES, **_VERSION}
     said: dict[str, Any] = {}
@@ -81,7 +81,7 @@ def refuse_product(subject: str) -> None:
 
 def require_product(instruction: Instruction, subject: str = "") -> None:
     """Exit with 2 for an opcode that does not state its shape, where an answer about ``subject`` depends on it."""
-    from ptxmma.catalog import resolution
+    from ptxmma.catalog.products import resolution
 
     if instruction.operation == resolution.OPERATION and not instruction.shape_sizes:
         missing = resolution.unstated(instruction.database.spec, instruction.variant)

@@ -14,7 +14,7 @@ from ptxmma.cli.options import catalog_of, find, instruction_argument, json_opti
 from ptxmma.cli.product_options import product_options, refuse_product, resolved
 from ptxmma.cli.render import aligned, blocks, emit, heading
 
-#: The plain data that :func:`ptxmma.catalog.description.describe` returns.
+#: The plain data that :func:`ptxmma.catalog.summaries.description.describe` returns.
 Answer = dict[str, Any]
 
 
@@ -34,7 +34,7 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
       ptxmma show SM80_16x8x16_F32F16F16F32_TN
       ptxmma show wgmma
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.catalog.description import describe
+    from ptxmma.catalog.summaries.description import describe
     from ptxmma.matrices.operations import operation
 
     if _family(spelling, database, as_json=as_json):
@@ -83,7 +83,7 @@ def _family(text: str, database: str | None, *, as_json: bool) -> bool:
     if not name or known.meaning(text.strip()):
         return False
     families = list(dict.fromkeys(entry.family for entry in known.database.spec.instructions))
-    from ptxmma.catalog.family_summary import summary
+    from ptxmma.catalog.summaries.listing import summary
 
     if name not in families:
         beginning = [summary(known, family) for family in families if family.startswith(name)]

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Instruction
 
-#: The plain data that :func:`ptxmma.catalog.description.describe` returns.
+#: The plain data that :func:`ptxmma.catalog.summaries.description.describe` returns.
 Answer = dict[str, Any]
 
 
@@ -34,7 +34,7 @@ def places(answer: Answer) -> list[str]:
 
 def questions(instruction: Instruction, answer: Answer) -> list[str]:
     """Commands that answer more about a product, or about one that an opcode has."""
-    from ptxmma.catalog import resolution
+    from ptxmma.catalog.products import resolution
 
     if instruction.operation != resolution.OPERATION:
         return []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import TensorOperand
-    from ptxmma.catalog.tensor_places import Place, TensorPlaces
+    from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
 
 
 def operands(instruction: Instruction) -> dict[str, TensorOperand]:

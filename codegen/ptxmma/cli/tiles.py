@@ -56,7 +56,7 @@ family_option = click.option(
 
 def family_of(given: str | None, database: str | None) -> str:
     """The family of matrix descriptors that ``--family`` names; the database's first without it."""
-    from ptxmma.catalog.shared_formats import matrix_format
+    from ptxmma.catalog.descriptors.shared_formats import matrix_format
 
     try:
         return matrix_format(catalog_of(database).database.spec, given or "").family

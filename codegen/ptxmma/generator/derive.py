@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
-from ptxmma.catalog.operand_keys import OperandKeys
-from ptxmma.catalog.operands import ROLES
+from ptxmma.catalog.roles import ROLES, OperandKeys
 from ptxmma.catalog.variants import Variant, representatives
 from ptxmma.generator import shared_proof, stated, tensor_proof
 from ptxmma.generator.build import Positions

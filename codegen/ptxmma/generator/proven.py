@@ -1,6 +1,6 @@
 """Stage 4, evidence: the files of ``spec/evidence/`` -> the evidence of instructions, layouts and errata, and what is unproven.
 
-Each line stores a digest of the facts that it covers (:mod:`ptxmma.catalog.digest`).
+Each line stores a digest of the facts that it covers (:mod:`ptxmma.catalog.evidence.digest`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from ptxmma.catalog import digest, evidence, witnesses
-from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary
+from ptxmma.catalog import evidence
+from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary, digest, witnesses
+from ptxmma.catalog.evidence.witnesses import Assembled, Compared, Executed, Laid, Sighting, Tool, Witness
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.witnesses import Assembled, Compared, Executed, Laid, Sighting, Tool, Witness
 from ptxmma.model import Database, Erratum
 
 #: Names that a sentence lists.
@@ -31,7 +31,7 @@ def attach(catalog: Catalog, folder: Path) -> None:
 
 
 def attached(database: Database) -> dict[str, Witness]:
-    """The witnesses that :func:`attach` attached to a database, by :data:`ptxmma.catalog.witnesses.NAMES`; empty without them."""
+    """The witnesses that :func:`attach` attached to a database, by :data:`ptxmma.catalog.evidence.witnesses.NAMES`; empty without them."""
     return cast("dict[str, Witness]", database.memo.get("witnesses", {}))
 
 

@@ -6,8 +6,9 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ptxmma.catalog import layouts, product_rules, resolution
-from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.catalog import layouts
+from ptxmma.catalog.operands.tensor_places import TensorPlaces
+from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.build import Positions
 from ptxmma.generator.digit_proof import difference

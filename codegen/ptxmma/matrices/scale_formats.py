@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from ptxmma.arguments import integer
-from ptxmma.catalog import layouts, resolution
+from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import DatabaseLike, Instruction, catalog
+from ptxmma.catalog.products import resolution
 from ptxmma.model import ElementType
 
 

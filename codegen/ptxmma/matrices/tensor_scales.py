@@ -11,9 +11,9 @@ import numpy as np
 from ptxmma.arguments import integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
-from ptxmma.catalog import tensor_places
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.tensor_places import Place, TensorPlaces
+from ptxmma.catalog.operands import tensor_places
+from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
 from ptxmma.model import Facts
 
 #: Lines of A or B that share a lane.

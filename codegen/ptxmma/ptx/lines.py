@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
-from ptxmma.catalog.operands import ROLES, Operand, register, vector
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import ROLES, register, vector
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _ITEM = re.compile(r"\{[^{}]*\}|[^\s,{}]+")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.operands import register
+from ptxmma.catalog.roles import register
 from ptxmma.ptx import lines as ptx
 from ptxmma.ptx import tokens
 from ptxmma.ptx.scopes import Scopes

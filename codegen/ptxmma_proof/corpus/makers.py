@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from ptxmma.catalog.witnesses import Tool
+from ptxmma.catalog.evidence.witnesses import Tool
 
 #: The file beside the modules with the version of each compiler.
 _RECORD = "makers.json"

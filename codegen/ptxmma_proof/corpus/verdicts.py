@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
+from ptxmma.catalog.evidence.witnesses import Line
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Line
 from ptxmma_proof import sweep
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.corpus import extraction, makers

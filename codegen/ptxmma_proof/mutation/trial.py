@@ -12,9 +12,9 @@ from typing import NamedTuple
 import joblib
 
 from ptxmma import paths
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
+from ptxmma.catalog.evidence.witnesses import Line
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Line
 from ptxmma.generator import load
 from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive

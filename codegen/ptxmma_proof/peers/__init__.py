@@ -13,10 +13,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ptxmma.catalog import digest, witnesses
+from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction
-from ptxmma.catalog.interop import from_cute
-from ptxmma.catalog.witnesses import Line, Tool
+from ptxmma.catalog.layouts.interop import from_cute
 from ptxmma_proof.peers import compared, explanations, headers, probe, pytorch, recorded
 from ptxmma_proof.peers.binding import bind
 from ptxmma_proof.peers.compared import Counted, Difference, role

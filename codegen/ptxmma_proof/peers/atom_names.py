@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
+from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma_proof import peers
 from ptxmma_proof.peers import headers
 from ptxmma_proof.peers.headers import Cutlass

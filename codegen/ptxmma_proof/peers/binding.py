@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
-from ptxmma.catalog.operands import Operand, register_type
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import register_type
 from ptxmma.model import Spec
 from ptxmma_proof.peers.headers import Bound, Statement
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptxmma.catalog.descriptors.shared_formats import matrix_format
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.interop import CuteLayout, from_cute
+from ptxmma.catalog.layouts.interop import CuteLayout, from_cute
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.shared_formats import matrix_format
 from ptxmma.matrices.shared_memory import Descriptor, operand_addresses
 from ptxmma_proof.peers import element_places as places
 from ptxmma_proof.peers.element_places import OtherSizeError, Values

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ptxmma.catalog.descriptor_bits import ones, width_of
-from ptxmma.catalog.descriptor_codec import Codec
+from ptxmma.catalog.descriptors.bits import ones, width_of
+from ptxmma.catalog.descriptors.codec import Codec
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices.shared.descriptor import Descriptor
 from ptxmma.matrices.shared.reading import operand_addresses

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog import digest, witnesses
+from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma_proof import peers
 from ptxmma_proof.peers import cute_descriptors, installed, mosaic_descriptors, triton_descriptors
 from ptxmma_proof.peers.descriptor_words import Words

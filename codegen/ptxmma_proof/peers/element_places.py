@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.interop import CuteLayout
+from ptxmma.catalog.layouts.interop import CuteLayout
 from ptxmma.catalog.operands import Operand
 
 Values = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 import yaml
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
 from ptxmma_proof.peers.compared import Difference
 
 #: The reasons, written by a person.

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma.catalog import witnesses
+from ptxmma.catalog.evidence import witnesses
+from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma_proof import peers
 from ptxmma_proof.peers import explanations, forms
 from ptxmma_proof.peers.compared import Difference

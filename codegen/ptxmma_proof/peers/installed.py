@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ptxmma.catalog.witnesses import Tool
+from ptxmma.catalog.evidence.witnesses import Tool
 from ptxmma_proof import peers
 from ptxmma_proof.peers import headers, mosaic, probe, triton_compiler
 from ptxmma_proof.peers.headers import Cutlass

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ptxmma.catalog import tensor_places
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.catalog.operands import tensor_places
+from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma_proof.peers import mosaic
 from ptxmma_proof.peers.mosaic import Copied
 from ptxmma_proof.peers.tensor_cases import LANE_BITS, Axis, Case, Values, instruction_codec

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ptxmma.catalog import product_rules
+from ptxmma.catalog.products import product_rules
 from ptxmma.model import Facts, TensorProducts, matches
 from ptxmma_proof.peers.headers import Cutlass
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ptxmma.catalog import tensor_places
-from ptxmma.catalog.descriptor_codec import Codec
-from ptxmma.catalog.descriptor_lookup import codec
+from ptxmma.catalog.descriptors.codec import Codec
+from ptxmma.catalog.descriptors.lookup import codec
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.catalog.operands import tensor_places
+from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.model import Facts, TensorMemory
 
 Values = npt.NDArray[np.int64]

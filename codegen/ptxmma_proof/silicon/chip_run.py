@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import joblib
 
-from ptxmma.catalog import digest, witnesses
+from ptxmma.catalog.descriptors.shared_formats import read_by
+from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog, load
-from ptxmma.catalog.shared_formats import read_by
-from ptxmma.catalog.witnesses import Line, Tool
 from ptxmma.model import Version
 from ptxmma_proof.silicon import products, replay, sass, transferred
 from ptxmma_proof.silicon.kernels import N_IN_FULL, PER_FILE, Chip, Kernel, kernels

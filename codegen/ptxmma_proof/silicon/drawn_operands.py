@@ -11,8 +11,8 @@ import numpy as np
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
+from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.shared_formats import read_by
 from ptxmma.matrices import sparse
 from ptxmma.matrices.shared_memory import SharedLayout
 from ptxmma.model import ElementType

@@ -17,7 +17,8 @@ import numpy as np
 
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.operands import Operand, register_type
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import register_type
 
 #: Kernels in one source file: few enough that processes share the work.
 PER_FILE = 48

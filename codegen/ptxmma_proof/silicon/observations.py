@@ -11,9 +11,9 @@ import numpy as np
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
-from ptxmma.catalog.descriptor_bits import spare
+from ptxmma.catalog.descriptors.bits import spare
+from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.shared_formats import matrix_format, read_by
 from ptxmma.matrices import sparse
 from ptxmma.model import DescriptorFormat, ElementType, Granularity, SharedMemory
 from ptxmma_proof.silicon.drawn_operands import BATCH, Builder, Operands

@@ -17,7 +17,8 @@ import numpy as np
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction, OperandForm
-from ptxmma.catalog.operands import Operand, register_type
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import register_type
 from ptxmma.matrices.emulator import emulate
 from ptxmma.model import ElementType
 from ptxmma_proof.silicon import transferred

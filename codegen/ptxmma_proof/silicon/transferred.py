@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptxmma.arrays.elements import Array
-from ptxmma.catalog.operands import Operand, register_type
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import register_type
 from ptxmma.matrices.emulator import emulate
 from ptxmma_proof.silicon.kernels import Chip, Kernel
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 from ptxmma.arguments import in_range, integer
-from ptxmma.catalog.placement import Placement
+from ptxmma.catalog.operands.placement import Placement
 from ptxmma.model import Choice, Facts, Fault, Granularity, Layout, RegisterLayout
 from ptxmma.model.bitmap import BitMap
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ptxmma.arguments import in_range
-from ptxmma.catalog.placement import Placement
+from ptxmma.catalog.operands.placement import Placement
 from ptxmma.model import COPY, ElementType, Granularity, Kind, Layout
 from ptxmma.model.bitmap import BitMap
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ptxmma.arrays.elements import Array
     from ptxmma.arrays.tiling import Tiling
-    from ptxmma.catalog.tensor_places import TensorPlaces
+    from ptxmma.catalog.operands.tensor_places import TensorPlaces
 
 #: The name that a tiling has for the number of a matrix.
 _MATRIX = "matrix"
@@ -31,7 +31,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     Attributes:
         name: the manual's name, e.g. ``"a"`` or ``"imm-scale-a"``.
-        kind: its role, a key of ``ptxmma.catalog.operands.ROLES``, e.g. ``"fragment"``.
+        kind: its role, a key of ``ptxmma.catalog.roles.ROLES``, e.g. ``"fragment"``.
         title: what it is, in words.
         of: the operand that it describes, e.g. ``"a"`` for ``"a-desc"``; ``""`` for one that describes no other.
         access: ``"read"``, ``"write"`` or ``"read-write"``.
@@ -395,24 +395,24 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
     # --- other notations ----------------------------------------------------------------------------------------------------
 
     def to_cute(self) -> str:
-        """CuTe's ``shape:stride`` text of its layout with its own columns, see :func:`ptxmma.catalog.interop.to_cute`.
+        """CuTe's ``shape:stride`` text of its layout with its own columns, see :func:`ptxmma.catalog.layouts.interop.to_cute`.
 
         Raises:
             ValueError: the operand has no layout, or one of addresses.
         """
         layout = self._own_layout()
-        from ptxmma.catalog import interop
+        from ptxmma.catalog.layouts import interop
 
         return interop.to_cute(layout, self.cols if layout.growing else None)
 
     def to_triton(self) -> dict[str, list[list[int]]]:
-        """Triton's linear-layout bases of its layout with its own columns, see :func:`ptxmma.catalog.interop.to_triton`.
+        """Triton's linear-layout bases of its layout with its own columns, see :func:`ptxmma.catalog.layouts.interop.to_triton`.
 
         Raises:
             ValueError: the operand has no layout, or one of addresses, or a number of columns that is not a power of two.
         """
         layout = self._own_layout()
-        from ptxmma.catalog import interop
+        from ptxmma.catalog.layouts import interop
 
         return interop.to_triton(layout, self.cols if layout.growing else None)
 

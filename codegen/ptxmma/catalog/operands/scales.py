@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxmma.arguments import in_range
-from ptxmma.catalog.placement import Placement
+from ptxmma.catalog.operands.placement import Placement
 from ptxmma.model import ElementType, Layout
 
 if TYPE_CHECKING:

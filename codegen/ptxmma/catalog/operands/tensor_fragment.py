@@ -11,7 +11,7 @@ import msgspec
 
 from ptxmma.arguments import in_range, integer
 from ptxmma.catalog.operands.operand import Operand
-from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.model import TensorMemory
 
 

@@ -9,7 +9,7 @@ from ptxmma.arguments import integer
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.operand_form import OperandForm
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
-from ptxmma.catalog.tensor_places import Place, TensorPlaces
+from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
 
 if TYPE_CHECKING:
     from ptxmma.arrays.elements import Array

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from ptxmma.catalog.cplusplus import part_of_name
+from ptxmma.catalog.names.cplusplus import part_of_name
 
 #: A name as part of an identifier.
 identifier = part_of_name

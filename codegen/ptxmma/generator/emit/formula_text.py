@@ -1,4 +1,4 @@
-"""Formulas as source text: C, Python and JavaScript for programs, LaTeX for people; for bit maps see :mod:`ptxmma.catalog.expressions`."""
+"""Formulas as source text: C, Python and JavaScript for programs, LaTeX for people."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The functions of layouts as data: each language prints them in its own syntax.
 
 The thread that holds each place, forward and inverse, and the columns of the full matrix of a sparse one.  The expressions come from
-:mod:`ptxmma.catalog.expressions`: they work on C's unsigned integers, on Python's and on JavaScript's.
+:mod:`ptxmma.catalog.layouts.expressions`: they work on C's unsigned integers, on Python's and on JavaScript's.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ptxmma.catalog.expressions import gather
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.layouts.expressions import gather
 from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap
 

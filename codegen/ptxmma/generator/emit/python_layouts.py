@@ -12,9 +12,9 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog.descriptor_bits import ones, placed
+from ptxmma.catalog.descriptors.bits import ones, placed
+from ptxmma.catalog.descriptors.shared_formats import matrix_formats, swizzle_encoding
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.shared_formats import matrix_formats, swizzle_encoding
 from ptxmma.generator.emit import Output, index_functions, tensor_functions
 from ptxmma.generator.emit.formula_text import to_python
 from ptxmma.generator.emit.index_functions import IndexFunction

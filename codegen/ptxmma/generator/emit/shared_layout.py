@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from ptxmma.catalog.descriptor_codec import Codec
+from ptxmma.catalog.descriptors.codec import Codec
+from ptxmma.catalog.descriptors.shared_formats import matrix_formats, read_by, swizzle_encoding
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.shared_formats import matrix_formats, read_by, swizzle_encoding
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import DescriptorFormat, ElementType, SharedMemory, Spec

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Mapping
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
-from ptxmma.catalog.operands import ROLES
+from ptxmma.catalog.roles import ROLES
 from ptxmma.catalog.variants import Variant, representatives
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 
-from ptxmma.catalog.product_rules import ARGUMENTS
+from ptxmma.catalog.products.product_rules import ARGUMENTS
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import COMMON_FACTS, OPERAND_FACTS, Place, RuleContext, listed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ptxmma.catalog.column_masks import mask_problems
+from ptxmma.catalog.descriptors.column_masks import mask_problems
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext
 from ptxmma.model import DescriptorFormat

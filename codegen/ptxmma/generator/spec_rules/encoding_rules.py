@@ -6,13 +6,12 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ptxmma.catalog import product_rules
-from ptxmma.catalog.chosen_product import argument_of
-from ptxmma.catalog.descriptor_bits import Value
-from ptxmma.catalog.descriptor_codec import Codec
-from ptxmma.catalog.descriptor_readers import reads
-from ptxmma.catalog.resolution import OPERATION
-from ptxmma.catalog.shared_formats import swizzle_encoding
+from ptxmma.catalog.descriptors.bits import Value
+from ptxmma.catalog.descriptors.codec import Codec
+from ptxmma.catalog.descriptors.shared_formats import reads, swizzle_encoding
+from ptxmma.catalog.products import product_rules
+from ptxmma.catalog.products.legal_products import argument_of
+from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from ptxmma.catalog.operands import ROLES
+from ptxmma.catalog.roles import ROLES
 from ptxmma.catalog.variants import each_number, placeholders, qualifier_values, ranging, sizes_in, spelled
 from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import NUMBERS, Place, RuleContext, listed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterator
 
-from ptxmma.catalog.cplusplus import RESERVED as WORDS_OF_CPP
+from ptxmma.catalog.names.cplusplus import RESERVED as WORDS_OF_CPP
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext
 from ptxmma.model import formula

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.descriptor_readers import reads
-from ptxmma.catalog.operands import ROLES, matrix_types
-from ptxmma.catalog.product_rules import deep
-from ptxmma.catalog.resolution import OPERATION
+from ptxmma.catalog.descriptors.shared_formats import reads
+from ptxmma.catalog.products.product_rules import deep
+from ptxmma.catalog.products.resolution import OPERATION
+from ptxmma.catalog.roles import ROLES, matrix_types
 from ptxmma.catalog.variants import expand, representatives
 from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.condition_rules import CONDITIONAL, conditions_beside

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterator
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.operands import ROLES
+from ptxmma.catalog.roles import ROLES
 from ptxmma.catalog.variants import Variant
 from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.rule_context import PLACES, VARIABLES, RuleContext, listed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ptxmma.catalog.operand_keys import OperandKeys
+from ptxmma.catalog.roles import OperandKeys
 from ptxmma.generator.build import Positions
 from ptxmma.generator.documents import kind_of
 from ptxmma.generator.problems import Position, Problem, clash

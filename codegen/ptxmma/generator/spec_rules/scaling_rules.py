@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import SUMMED
-from ptxmma.catalog.operands import matrices, multiplicands
+from ptxmma.catalog.roles import matrices, multiplicands
 from ptxmma.catalog.variants import Variant, of_form
 from ptxmma.generator.problems import Position, Problem, of_use
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator
 
 from ptxmma.catalog import layouts, requirements
-from ptxmma.catalog.cplusplus import RESERVED, front_name
-from ptxmma.catalog.operands import ROLES, matrix_types, multiplicands
+from ptxmma.catalog.names.cplusplus import RESERVED, front_name
+from ptxmma.catalog.roles import ROLES, matrix_types, multiplicands
 from ptxmma.catalog.variants import Variant, of_form, representatives
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.register_layout_rules import LayoutUses

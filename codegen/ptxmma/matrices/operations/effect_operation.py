@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction, Missing
-from ptxmma.catalog.operands import matrices
+from ptxmma.catalog.roles import matrices
 from ptxmma.matrices.operations.operation import Refusing, lacks_operands
 from ptxmma.matrices.places import operand_of
 from ptxmma.model import InstructionSet

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.operands import Operand, TensorOperand, multiplicands
+from ptxmma.catalog.operands import Operand, TensorOperand
+from ptxmma.catalog.roles import multiplicands
 from ptxmma.matrices.operations.operation import Operation, lacks_operands
 from ptxmma.matrices.places import TensorPlace, element_text
 from ptxmma.matrices.products.inputs import RegisterInputs, TensorInputs, element_bits, table

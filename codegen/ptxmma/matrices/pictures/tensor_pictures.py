@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.matrices.pictures.svg_sheet import BLANK, TO, Panel, cut, sheet, xml
 from ptxmma.model import formula
 

@@ -15,8 +15,9 @@ from ptxmma.arguments import in_range, integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.metadata_bytes import FIELDS, row_major
-from ptxmma.catalog import column_masks, layouts
-from ptxmma.catalog.descriptor_lookup import codec
+from ptxmma.catalog import layouts
+from ptxmma.catalog.descriptors import column_masks
+from ptxmma.catalog.descriptors.lookup import codec
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.matrices.places import operand_of

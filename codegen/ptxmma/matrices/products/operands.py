@@ -14,10 +14,12 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ptxmma.catalog import layouts, resolution
+from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
-from ptxmma.catalog.operands import ROLES, Operand, TensorOperand, multiplicands
-from ptxmma.catalog.resolution import Product
+from ptxmma.catalog.operands import Operand, TensorOperand
+from ptxmma.catalog.products import resolution
+from ptxmma.catalog.products.resolution import Product
+from ptxmma.catalog.roles import ROLES, multiplicands
 from ptxmma.model import ElementType
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.operands import multiplicands
+from ptxmma.catalog.roles import multiplicands
 from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.matrices.shared.readable_types import memory_of
 from ptxmma.model import Banks, Layout

@@ -10,12 +10,12 @@ import re
 from typing import Any, NamedTuple
 
 from ptxmma.arguments import in_range, integer
-from ptxmma.catalog import cute_layout
-from ptxmma.catalog.cute_layout import CuteLayout, Modes
-from ptxmma.catalog.descriptor_codec import Codec
-from ptxmma.catalog.descriptor_lookup import codec
+from ptxmma.catalog.descriptors.codec import Codec
+from ptxmma.catalog.descriptors.lookup import codec
+from ptxmma.catalog.descriptors.shared_formats import matrix_format
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.shared_formats import matrix_format
+from ptxmma.catalog.layouts import cute_layout
+from ptxmma.catalog.layouts.cute_layout import CuteLayout, Modes
 from ptxmma.matrices.shared.readable_types import element_of, memory_of, paddings
 from ptxmma.model import CanonicalLayout, ElementType, SharedMemory, Swizzle, formula
 from ptxmma.model.digit_map import DigitMap

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from ptxmma.catalog.descriptors.shared_formats import matrix_format
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.shared_formats import matrix_format
 from ptxmma.matrices.shared.canonical import Geometry, aligned, matrix_codec, mode_of
 from ptxmma.matrices.shared.readable_types import memory_of
 from ptxmma.model import formula

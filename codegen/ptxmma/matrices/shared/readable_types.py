@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxmma.catalog.descriptor_readers import reads
+from ptxmma.catalog.descriptors.shared_formats import reads
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.model import ElementType, Majorness, Padded, SharedMemory, Swizzle
 

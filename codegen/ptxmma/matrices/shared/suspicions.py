@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog import product_rules
-from ptxmma.catalog.descriptor_bits import ones, spare, width_of
-from ptxmma.catalog.descriptor_codec import Codec
-from ptxmma.catalog.descriptor_readers import reads
+from ptxmma.catalog.descriptors.bits import ones, spare, width_of
+from ptxmma.catalog.descriptors.codec import Codec
+from ptxmma.catalog.descriptors.shared_formats import reads
 from ptxmma.catalog.instructions import Catalog, DatabaseLike, catalog
-from ptxmma.catalog.resolution import OPERATION
+from ptxmma.catalog.products import product_rules
+from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.matrices.products.operands import Multiplicand, product_operands
 from ptxmma.matrices.shared.canonical import STRIDES, Canonical, canonical, matrix_codec, mode_of
 from ptxmma.matrices.shared.descriptor import Descriptor, base_offset

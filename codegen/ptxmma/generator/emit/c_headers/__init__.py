@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ptxmma.catalog import requirements
-from ptxmma.catalog.cplusplus import enumerator
+from ptxmma.catalog.descriptors.shared_formats import matrix_formats, read_by, swizzle_encoding
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.shared_formats import matrix_formats, read_by, swizzle_encoding
+from ptxmma.catalog.names.cplusplus import enumerator
 from ptxmma.generator.emit import Output, c_text, formula_text, tensor_functions
 from ptxmma.generator.emit.c_headers import descriptor_structs, mask_functions, tensor_headers, variant_lists
 from ptxmma.generator.emit.c_headers.declarations import Function

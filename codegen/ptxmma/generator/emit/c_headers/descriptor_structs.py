@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ptxmma.catalog.descriptor_bits import ones, spare, width_of
-from ptxmma.catalog.descriptor_codec import Codec
-from ptxmma.catalog.descriptor_readers import reads
-from ptxmma.catalog.resolution import OPERATION
+from ptxmma.catalog.descriptors.bits import ones, spare, width_of
+from ptxmma.catalog.descriptors.codec import Codec
+from ptxmma.catalog.descriptors.shared_formats import reads
+from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.model import Condition, DescriptorField, DescriptorFormat, Spec
 
 #: Bits of a field whose numbers a mask of 32 bits counts.

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.expressions import gather
 from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.layouts.expressions import gather
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_headers.declarations import Function, Macro, stem

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ptxmma.catalog import requirements
-from ptxmma.catalog.cplusplus import type_qualifiers
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.names.cplusplus import type_qualifiers
 from ptxmma.catalog.variants import placeholders
 from ptxmma.generator.emit import c_text
 from ptxmma.model import InstructionSet, Spec, Target

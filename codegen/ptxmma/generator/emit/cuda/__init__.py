@@ -9,8 +9,8 @@ import posixpath
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from ptxmma.catalog.cplusplus import NO_HINT, ORDERING, header, hint_parameter, identifier
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.names.cplusplus import NO_HINT, ORDERING, header, hint_parameter, identifier
 from ptxmma.catalog.variants import recased
 from ptxmma.generator.emit import Output, c_text, shared_layout
 from ptxmma.generator.emit.cuda import fragment_moves, layout_structs

@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ptxmma.catalog.cplusplus import front_name, identifier
+from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.layouts import granularity
-from ptxmma.catalog.operands import Operand, Parameter
-from ptxmma.catalog.shared_formats import read_by
+from ptxmma.catalog.names.cplusplus import front_name, identifier
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import Parameter
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.cuda.functions import Functions
 from ptxmma.model import Layout, Range, Spec

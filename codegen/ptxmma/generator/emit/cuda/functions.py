@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog.cplusplus import Body, body, hint_parameters, identifier, parameters, ways
 from ptxmma.catalog.instructions import Instruction, OperandForm
-from ptxmma.catalog.operands import ROLES, Operand, Parameter
+from ptxmma.catalog.names.cplusplus import Body, body, hint_parameters, identifier, parameters, ways
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import ROLES, Parameter
 from ptxmma.model import Spec, Target, Version
 
 # --- guards -----------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ptxmma.catalog import evidence, witnesses
+from ptxmma.catalog import evidence
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, tensor_functions
 from ptxmma.generator.emit.docs import (

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptxmma.catalog import digest
-from ptxmma.catalog.descriptor_bits import spare
-from ptxmma.catalog.evidence import LayoutEvidence
-from ptxmma.catalog.links import EXPLORER, explorer
-from ptxmma.catalog.witnesses import DESCRIPTORS, Laid, Witness
+from ptxmma.catalog.descriptors.bits import spare
+from ptxmma.catalog.evidence import LayoutEvidence, digest
+from ptxmma.catalog.evidence.witnesses import DESCRIPTORS, Laid, Witness
+from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.generator.emit.docs import evidence_pages, instruction_tables, rest
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex

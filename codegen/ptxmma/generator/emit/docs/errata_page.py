@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ptxmma.catalog.evidence import Summary
-from ptxmma.catalog.witnesses import Sighting
+from ptxmma.catalog.evidence.witnesses import Sighting
 from ptxmma.generator.emit.docs import rest
 from ptxmma.model import Erratum, Spec
 

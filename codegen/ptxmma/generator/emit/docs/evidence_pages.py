@@ -6,10 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ptxmma.catalog import witnesses
-from ptxmma.catalog.evidence import Evidence, LayoutEvidence, Summary
+from ptxmma.catalog.evidence import Evidence, LayoutEvidence, Summary, witnesses
+from ptxmma.catalog.evidence.witnesses import Difference, Memory, Observation, Tool, Unknown, Witness
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.witnesses import Difference, Memory, Observation, Tool, Unknown, Witness
 from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.model import InstructionSet
 

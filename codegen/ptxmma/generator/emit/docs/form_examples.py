@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ptxmma.catalog import cplusplus
 from ptxmma.catalog.instructions import Instruction, OperandForm
-from ptxmma.catalog.operands import Operand, Parameter
+from ptxmma.catalog.names import cplusplus
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import Parameter
 
 #: The name of a parameter: the last word before what says that it is an array.
 _NAME = re.compile(r"(\w+)\)?(?:\[\d+\])*$")

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from ptxmma.catalog import links
 from ptxmma.catalog.instructions import Catalog, Instruction, Missing
+from ptxmma.catalog.names import links
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit.docs import rest
 from ptxmma.model import InstructionSet

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ptxmma.catalog import evidence
+from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.links import EXPLORER, explorer
-from ptxmma.catalog.shared_formats import read_by
-from ptxmma.catalog.type_names import type_groups
+from ptxmma.catalog.names.links import EXPLORER, explorer
+from ptxmma.catalog.names.user_names import type_groups
 from ptxmma.generator.emit.docs import (
     form_examples,
     form_sections,

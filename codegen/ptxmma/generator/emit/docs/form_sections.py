@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ptxmma.catalog import product_rules, resolution
-from ptxmma.catalog.cplusplus import shown
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.legal_products import facts_of, met
-from ptxmma.catalog.links import EXPLORER, explorer
-from ptxmma.catalog.operands import multiplicands
-from ptxmma.catalog.product_types import type_of_product
+from ptxmma.catalog.names.cplusplus import shown
+from ptxmma.catalog.names.links import EXPLORER, explorer
+from ptxmma.catalog.products import product_rules, resolution
+from ptxmma.catalog.products.legal_products import facts_of, met
+from ptxmma.catalog.products.product_types import type_of_product
+from ptxmma.catalog.roles import multiplicands
 from ptxmma.generator.emit.docs import rest, struct_tables
 from ptxmma.generator.emit.docs.family import UNDOCUMENTED, Row
 from ptxmma.generator.emit.docs.form_groups import FormGroup

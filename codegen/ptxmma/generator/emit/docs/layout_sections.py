@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ptxmma.catalog import layouts, links
+from ptxmma.catalog import layouts
 from ptxmma.catalog.evidence import Summary
-from ptxmma.catalog.expressions import both_ways
 from ptxmma.catalog.instructions import Instruction, operand_names
 from ptxmma.catalog.layouts import Plan
+from ptxmma.catalog.layouts.expressions import both_ways
+from ptxmma.catalog.names import links
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.variants import Variant
 from ptxmma.generator.emit.docs import evidence_pages, mathematics, rest

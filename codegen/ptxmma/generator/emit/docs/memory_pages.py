@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptxmma.catalog.links import EXPLORER, explorer
-from ptxmma.catalog.shared_formats import swizzle_encoding
-from ptxmma.catalog.witnesses import Witness
+from ptxmma.catalog.descriptors.shared_formats import swizzle_encoding
+from ptxmma.catalog.evidence.witnesses import Witness
+from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.generator.emit.docs import descriptor_pages, instruction_tables, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex

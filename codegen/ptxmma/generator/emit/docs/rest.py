@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from ptxmma.catalog.witnesses import Run
+from ptxmma.catalog.evidence.witnesses import Run
 from ptxmma.matrices import pictures
 from ptxmma.model import Condition, Range
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.links import EXPLORER, explorer
-from ptxmma.catalog.operands import ROLES
+from ptxmma.catalog.names.links import EXPLORER, explorer
+from ptxmma.catalog.roles import ROLES
 from ptxmma.generator.emit.docs import rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import cases_to_latex, to_latex

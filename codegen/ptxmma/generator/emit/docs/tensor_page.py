@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ptxmma.catalog.evidence import Summary
-from ptxmma.catalog.witnesses import Difference, Witness
+from ptxmma.catalog.evidence.witnesses import Difference, Witness
 from ptxmma.generator.emit import tensor_functions
 from ptxmma.generator.emit.docs import evidence_pages, instruction_tables, rest, struct_tables, tensor_uses
 from ptxmma.generator.emit.docs.gallery import Gallery

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog import resolution
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.links import EXPLORER, explorer
-from ptxmma.catalog.tensor_places import TensorPlaces
+from ptxmma.catalog.names.links import EXPLORER, explorer
+from ptxmma.catalog.operands.tensor_places import TensorPlaces
+from ptxmma.catalog.products import resolution
 from ptxmma.catalog.variants import Variant
 from ptxmma.generator.emit.docs import rest
 from ptxmma.matrices.arrangements import arrangement

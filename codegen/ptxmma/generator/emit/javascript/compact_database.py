@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.cplusplus import header, type_qualifiers
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.links import first_matrix
-from ptxmma.catalog.operands import Operand, matrices
+from ptxmma.catalog.names.cplusplus import header, type_qualifiers
+from ptxmma.catalog.names.links import first_matrix
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import matrices
 from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
 from ptxmma.generator.emit.javascript import compact_memory, compact_operands, compact_tensor

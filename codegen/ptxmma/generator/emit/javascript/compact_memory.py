@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.generator.emit.javascript.shortening import Interned, condition, runs, table, without_empty
 from ptxmma.matrices.shared.canonical import canonical
 from ptxmma.matrices.shared.readable_types import memory_of, readable

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ptxmma.catalog.cplusplus import identifier
 from ptxmma.catalog.instructions import Catalog, OperandForm
-from ptxmma.catalog.operands import ROLES, Operand
+from ptxmma.catalog.names.cplusplus import identifier
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import ROLES
 from ptxmma.generator.emit.javascript.shortening import Interned, bit_places, table, without_empty
 from ptxmma.model import Layout
 

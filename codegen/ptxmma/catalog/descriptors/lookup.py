@@ -1,0 +1,100 @@
+"""Looks the codec of a descriptor up: its fields to bits and back, for every format of ``spec/descriptors.yaml``.
+
+>>> f16 = codec("instruction", kind="f16")
+>>> hex(f16.encode(dtype="f32", atype="bf16", btype="bf16", m=128, n=256))
+'0x8400490'
+>>> f16.decode(0x8400490)["atype"]
+'bf16'
+"""
+
+from __future__ import annotations
+
+from ptxmma.catalog.descriptors.bits import Value
+from ptxmma.catalog.descriptors.codec import Codec
+from ptxmma.catalog.descriptors.shared_formats import reads
+from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.catalog.names.user_names import target_named
+from ptxmma.catalog.products import resolution
+from ptxmma.catalog.requirements import accepting
+from ptxmma.model import DescriptorFormat
+
+_KIND = "kind::"
+
+
+def check_target(format: DescriptorFormat, kind: str, target: str, database: DatabaseLike) -> None:
+    """Check that a target has an instruction that reads a format; ``kind`` is that of the instruction, or empty for any.
+
+    Raises:
+        ValueError: it has none; the message lists the targets that do.
+    """
+    readers = catalog(database).all(lambda entry: reads(entry.family, format.family))
+    variants = (reader.variant for reader in readers if not kind or kind in reader.qualifiers.values())
+    allowed = {each.name: None for variant in variants for each in accepting(catalog(database).database.spec, variant)}
+    if target not in allowed:
+        what = f"{format.family} with {kind}" if kind else format.family
+        raise ValueError(f"{target} has no instruction of {what}; targets that have one: {', '.join(allowed)}")
+
+
+def codec(describes: str, family: str = "", *, kind: str = "", target: str | None = None, database: DatabaseLike = None) -> Codec:
+    """The codec of a descriptor.
+
+    Args:
+        describes: ``"matrix"`` in shared memory; ``"instruction"``; ``"columns"`` of B that are taken as zeros.
+        family: of instructions, such as ``"wgmma"``: the same bits mean different things to others.  By default that of the spec's first
+            such descriptor, and of this kind.
+        kind: of an instruction descriptor, as PTX has it: ``"f16"`` or ``"kind::f16"``.
+        target: the values must be legal for it, by any name: ``"sm_100a"``, ``"B200"``; for any target by default.
+        database: where the facts come from; the packaged database by default.
+
+    Raises:
+        ValueError: the family has no such descriptor, an unknown kind or target, or a target without instructions that read it.
+    """
+    spec = catalog(database).database.spec
+    spelled = kind if kind.startswith(_KIND) or not kind else _KIND + kind
+    formats = [each for each in spec.descriptors if each.describes == describes and (not family or reads(family, each.family))]
+    if not formats:
+        known = dict.fromkeys(each.describes for each in spec.descriptors if not family or reads(family, each.family))
+        raise ValueError(f"{family or 'the spec'} has no descriptor that describes {describes!r}; it has: {', '.join(known) or 'none'}")
+    if not family:
+        family = next((each.family for each in formats if spelled in (each.kinds or ("",))), formats[0].family)
+        formats = [each for each in formats if each.family == family]
+    kinds = [each for format in formats for each in format.kinds]
+    if spelled not in (kinds or [""]):
+        known_kinds = ", ".join(each.removeprefix(_KIND) for each in kinds)
+        raise ValueError(
+            f"{'unknown kind ' + repr(kind) if kind else 'the descriptor depends on the kind'}; known: {known_kinds}"
+            if kinds
+            else f"the {describes} descriptor of {family} does not depend on a kind"
+        )
+    chosen = next(each for each in formats if spelled in (each.kinds or ("",)))
+    memo, named = catalog(database).database.memo, target_named(spec, target) if target else None
+    key = ("codec", chosen.name, spelled, named)
+    if key not in memo:
+        if named:
+            check_target(chosen, spelled, named, database)
+        chooses = describes == "instruction"
+        readers = catalog(database).all(
+            lambda entry: chooses and entry.operation == resolution.OPERATION and reads(entry.family, chosen.family)
+        )
+        memo[key] = Codec(spec, chosen, spelled, named, [each for each in readers if spelled in each.qualifiers.values()])
+    made: Codec = memo[key]
+    return made
+
+
+def instruction_descriptor(kind: str, *, target: str | None = None, database: DatabaseLike = None, **fields: Value) -> int:
+    """The 32 bits of the instruction descriptor of a ``tcgen05.mma``.
+
+    Args:
+        kind: ``"f16"`` or ``"kind::f16"``.
+        target: as of :func:`codec`.
+        database: as of :func:`codec`.
+        fields: ``m``, ``n``, the types ``dtype``, ``atype`` and ``btype``, and what else the kind has, such as ``a_majorness="MN"``,
+            ``negate_b=True``, ``sparse=1``, ``scale_type="ue8m0"``; what is left out is 0, and a type that the kind prescribes may be.
+
+    Raises:
+        TypeError, ValueError: as :func:`codec` and :meth:`Codec.encode`.
+
+    >>> hex(instruction_descriptor("mxf8f6f4", atype="e4m3", btype="e5m2", m=128, n=64))
+    '0x8900400'
+    """
+    return codec("instruction", kind=kind, target=target, database=database).encode(**fields)

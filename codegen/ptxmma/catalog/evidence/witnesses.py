@@ -1,0 +1,300 @@
+"""The files of ``spec/evidence/``: what assemblers, chips and other projects said, one line of JSON for each answer.
+
+Each file belongs to one witness.  Its first line is the :class:`Run`; the lines about instructions follow, sorted by their spelling, so
+that a change of one fact changes the lines of the instructions that it touches.  The proof writes these files, the product reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+#: See :mod:`ptxmma.catalog.evidence.digest`.
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
+#: The witnesses with lines about instructions.
+ASSEMBLER, SILICON, PEERS = "assembler", "silicon", "peers"
+#: The witness with lines about layouts of tensor memory.
+TENSOR_MEMORY = "tensor_memory"
+DESCRIPTORS = "descriptors"
+#: The witness with lines about the forms that projects list otherwise.
+FORMS = "forms"
+#: The witness with lines about what CuTe calls instructions.
+ATOMS = "atoms"
+#: The witness with lines about errata.
+ERRATA = "errata"
+#: All of them; the others have totals only.
+NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, FORMS, ATOMS, ERRATA, "reference", "corpus", "mutation")
+
+
+class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A program, a chip or a project that was asked.
+
+    Attributes:
+        kind: ``"assembler"``, ``"chip"``, ``"peer"``, or ``"compiler"`` for what made the kernels of a chip or read a peer's headers.
+        name: ``"CUDA 13.5"``, ``"NVIDIA H200"``, ``"nvidia-cutlass"``.
+        version: build of the assembler or compiler, version of the driver or the package.
+        sha256: of the assembler's binary, which a compiler has too, or of the peer's headers.
+        date: of the run.
+    """
+
+    kind: str
+    name: str
+    version: str = ""
+    sha256: str = ""
+    date: str
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, tag_field="record", tag=str.lower):
+    """A line of a file."""
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The results for the instructions of one family.
+
+    Attributes:
+        date: when they were asked about.
+        totals: as those of the :class:`Run`.
+    """
+
+    date: str
+    totals: dict[str, Count]
+
+
+class Run(Record, frozen=True, kw_only=True):
+    """The first line: who was asked, and what came of it in total.
+
+    Attributes:
+        date: of the run: ``"2026-11-21"``.
+        spec: version of the spec.
+        tools: all that took part; of assemblers the oldest first.
+        targets: that were asked about.
+        totals: numbers for the pages, by name: ``{"answers": 4567890}``.
+        families: of what single families can be asked about: the numbers of each; the totals are their sums.
+    """
+
+    date: str
+    spec: str
+    tools: tuple[Tool, ...]
+    targets: tuple[str, ...] = ()
+    totals: dict[str, Count]
+    families: dict[str, Part] = msgspec.field(default_factory=dict)
+
+
+class Answer(Record, frozen=True, kw_only=True):
+    """An answer that assemblers gave for many instructions.
+
+    Attributes:
+        name: by which the lines of the instructions call it.
+        accepted: target -> the first version of PTX ISA that is accepted and the CUDA releases that do: ``"7.0 in 11.7 to 13.5"``;
+            several with a semicolon between them where releases differ.
+    """
+
+    name: str
+    accepted: dict[str, str]
+
+
+class Assembled(Record, frozen=True, kw_only=True):
+    """An instruction that assemblers were asked about, in every form of its operands; ``answer`` is the name of an :class:`Answer`."""
+
+    instruction: str
+    facts: Digest  # ptxmma.catalog.evidence.digest.asked, with the targets of the run
+    answer: str
+
+
+class Executed(Record, frozen=True, kw_only=True):
+    """An instruction that a chip ran.
+
+    Attributes:
+        instruction: canonical spelling.
+        facts: :func:`ptxmma.catalog.evidence.digest.computed`.
+        launches: with random whole numbers, against NumPy's product, by the name of the operand form.
+        wrong: launches in which an element of D was wrong.
+        machine: the tensor-core instructions that the assembler made of it; more than one for kernels that differ; none for a fence or a
+            wait, which runs beside the products of others.
+    """
+
+    instruction: str
+    facts: Digest
+    launches: dict[str, Positive]
+    wrong: Count = 0
+    machine: tuple[str, ...] = ()
+
+
+class Memory(Record, frozen=True, kw_only=True):
+    """Operands that a chip read from shared memory."""
+
+    operand: str
+    majorness: str
+    swizzle: str
+    types: tuple[str, ...]
+    launches: Positive
+    base_offsets: tuple[int, ...]  # that occurred
+
+
+class Observation(Record, frozen=True, kw_only=True):
+    """The chip's answer to a question that the manual leaves open; never a rule."""
+
+    question: str
+    tried: str
+    seen: str
+    instructions: tuple[str, ...]
+
+
+class Compared(Record, frozen=True, kw_only=True):
+    """An instruction that another project defines, with one form of its operands.
+
+    Attributes:
+        instruction: canonical spelling.
+        form: name of the operand form.
+        facts: :func:`ptxmma.catalog.evidence.digest.computed`.
+        agree: our names of operands, with blanks between them -> the definitions that lay all of them out in the same way.
+        differ: definitions that lay some operands out in another way -> these operands.
+    """
+
+    instruction: str
+    form: str = ""
+    facts: Digest
+    agree: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    differ: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Laid(Record, frozen=True, kw_only=True):
+    """A layout of tensor memory, or the format of a descriptor, that other projects define.
+
+    Attributes:
+        layout: its name.
+        facts: :func:`ptxmma.catalog.evidence.digest.tensor_layout` or :func:`ptxmma.catalog.evidence.digest.descriptor_format`.
+        agree: the peer -> its definitions that lay everything out in the same way.
+        differ: definitions of peers that do not.
+    """
+
+    layout: str
+    facts: Digest
+    agree: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    differ: tuple[str, ...] = ()
+
+
+class Difference(Record, frozen=True, kw_only=True):
+    """Where a peer and the database differ, and why."""
+
+    subjects: tuple[str, ...]  # definitions, layouts in shared memory, fields
+    operand: str
+    theirs: str  # what the peer says of the first place that differs
+    ours: str
+    why: str
+
+
+class Unknown(Record, frozen=True, kw_only=True):
+    """An instruction that another project defines and the database lacks."""
+
+    instruction: str
+    atoms: tuple[str, ...]
+
+
+class Sighting(Record, frozen=True, kw_only=True):
+    """The question to a tool about an erratum, and its answer.
+
+    Where an assembler and the database differ on a string one change away from an instruction, the erratum explains the same change of
+    other instructions of the family, on these targets, with this answer.
+
+    Attributes:
+        erratum: its id.
+        tool: ``"ptxas 12.0 to 13.5"``: every pinned release in between that knows the target; ``"H200"``.
+        targets: the targets of the module, each with this answer: ``("sm_90a",)``.
+        ptx: the version of the module; empty for the newest version that each release supports.
+        compiled_for: the assembler's target where it is not the module's.
+        asked: an instruction without the names of its registers: ``"mma.sync… 4f32 4b32 2b32 4f32"``, lists by their length and type; PTX
+            as it stands where it ends in a semicolon; empty for a module without instructions.
+        example: the digest of an example of the manual, which was asked instead.
+        answer: ``"accepted"``, or the exact message.
+        database: the verdict of the database on the instruction; empty where the question is not about a single instruction.
+    """
+
+    erratum: str
+    tool: str
+    targets: Annotated[tuple[str, ...], Meta(min_length=1)]
+    ptx: str = ""
+    compiled_for: str = ""
+    asked: str = ""
+    example: Annotated[str, Meta(pattern="^([0-9a-f]{16})?$")] = ""
+    answer: str
+    database: Literal["", "accepts", "refuses"] = ""
+
+
+class Named(Record, frozen=True, kw_only=True):
+    """An instruction and what another project calls it."""
+
+    instruction: str
+    atoms: tuple[str, ...]
+
+
+Line = Run | Answer | Assembled | Executed | Memory | Observation | Compared | Laid | Difference | Unknown | Named | Sighting
+_Kind = TypeVar("_Kind", bound=Record)
+_DECODER = msgspec.json.Decoder(Line)
+
+
+class Witness:
+    """The lines of one file.
+
+    Attributes:
+        path: of the file.
+        run: None if the file is missing or unreadable.
+        fault: why it cannot be read; ``""`` if it can.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read a file; one that is missing or broken has no lines."""
+        self.path, self.fault, self._lines = path, "", list[Line]()
+        try:
+            self._lines = read(path)
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as error:
+            self.fault = str(error)
+        first = self._lines[0] if self._lines else None
+        self.run = first if isinstance(first, Run) else None
+        if self._lines and self.run is None:
+            self.fault, self._lines = f"{path}:1: the first line must be the run", []
+
+    def of(self, kind: type[_Kind]) -> list[_Kind]:
+        """The lines of a kind."""
+        return [line for line in self._lines if isinstance(line, kind)]
+
+
+def read(path: Path) -> list[Line]:
+    """The lines of a file.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: a line is not one of these; the message names it.
+    """
+    lines = []
+    for number, text in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            lines.append(_DECODER.decode(text))
+        except msgspec.DecodeError as error:
+            raise ValueError(f"{path}:{number}: {error}") from None
+    return lines
+
+
+def write(path: Path, lines: Iterable[Line]) -> None:
+    """Write a file: the run, and then the rest, sorted.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.write_bytes(b"".join(_encoded(lines)))
+
+
+def _encoded(lines: Iterable[Line]) -> Iterator[bytes]:
+    rank: dict[type[Any], int] = {kind: number for number, kind in enumerate((Run, Answer, Memory, Observation, Difference, Unknown))}
+    for line in sorted(
+        lines, key=lambda line: (rank.get(type(line), len(rank)), getattr(line, "instruction", "") or getattr(line, "layout", ""))
+    ):
+        yield msgspec.json.encode(line) + b"\n"

@@ -1,0 +1,273 @@
+"""One instruction and everything that the database knows about it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from ptxmma.catalog import layouts, requirements, roles
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands.metadata import Metadata
+from ptxmma.catalog.operands.operand_form import Missing, OperandForm
+from ptxmma.catalog.operands.scales import Scales
+from ptxmma.catalog.products import resolution
+from ptxmma.catalog.variants import Variant
+from ptxmma.model import (
+    Database,
+    Erratum,
+    Hint,
+    InstructionSet,
+    Observation,
+    Requirement,
+    Semantics,
+    Statement,
+    Version,
+    matches,
+    operand_names,
+)
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.evidence import Evidence
+
+#: Hints with their values.
+Hints = tuple[tuple[Hint, str], ...]
+_Stated = TypeVar("_Stated", Semantics, Statement)
+
+
+class Instruction:
+    """One instruction: a canonical spelling with everything that the database knows about it."""
+
+    def __init__(self, database: Database, variant: Variant, hints: Hints = ()) -> None:
+        self.database = database
+        self.variant = variant
+        self._hints = hints
+        self.canonical = variant.canonical + "".join(f".{value}" for _, value in hints)
+        self.family = variant.instruction.family
+        self.documented = variant.form.documented
+        self.sparse = variant.instruction.sparse
+
+    def __repr__(self) -> str:
+        return f"<ptxmma.Instruction {self.canonical}>"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have one spelling, one choice of what a descriptor says, and equal databases."""
+        if not isinstance(other, Instruction):
+            return NotImplemented
+        same = self.canonical == other.canonical and self.variant.chosen == other.variant.chosen
+        return same and (self.database is other.database or self.database == other.database)
+
+    def __hash__(self) -> int:
+        return hash((self.canonical, self.variant.chosen))
+
+    @property
+    def identifier(self) -> str:
+        """Its name in generated code: ``mma_sp_m16n8k32_f32_f16_f16_f32``."""
+        return self.variant.identifier
+
+    @property
+    def extents(self) -> dict[str, int]:
+        """The sizes that its qualifiers give: ``{"m": 16, "n": 8, "k": 16}``, ``{"rows": 8, "cols": 8, "num": 4}``."""
+        return dict(self.variant.extents)
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of its shape, ``(m, n, k)`` if it multiplies; None for instructions without a shape."""
+        return tuple(self.shape_sizes.values()) or None
+
+    @property
+    def shape_sizes(self) -> dict[str, int]:
+        """The sizes that its shape gives: ``{"m": 16, "n": 8, "k": 16}``; empty for instructions without a shape."""
+        return self.variant.sizes
+
+    @property
+    def operation(self) -> str:
+        """What it does: a key of ``ptxmma.matrices.operations.OPERATIONS``, e.g. ``"multiply"``, ``"load"`` or ``"synchronise"``."""
+        return self.variant.instruction.operation
+
+    @property
+    def qualifiers(self) -> dict[str, str]:
+        """The value of each qualifier, without its dot; ``""`` where it is absent."""
+        return {name: str(self.variant.facts.get(name, "")) for name in self.variant.instruction.qualifiers}
+
+    @property
+    def matrix_types(self) -> dict[str, str]:
+        """The element type of each of its matrices, in registers or in shared memory: ``{"d": "f32", "a": "f16", "b": "f16"}``."""
+        return self.variant.types or roles.matrix_types(self.variant)
+
+    def resolved(self, **arguments: str | int) -> Instruction:
+        """The instruction with what its descriptor chooses: the arguments of :func:`ptxmma.instruction`.
+
+        Raises:
+            IllegalProductError: an argument is missing, illegal, or not for this instruction; the message lists what is legal.
+            TypeError: ``m``, ``n`` or ``k`` is not an integer.
+        """
+        return Instruction(self.database, resolution.resolve(self.database.spec, self.variant, arguments), self._hints)
+
+    @property
+    def hints(self) -> dict[str, str]:
+        """The hints of its spelling, by name, each without its dot: ``{"collector_a": "collector::a::fill"}``."""
+        return {hint.name: value for hint, value in self._hints}
+
+    def hinted(self) -> Iterator[Instruction]:
+        """The instruction with each combination of the hints that it takes, but for the one without any."""
+        choices = [[(), *(((hint, value),) for value in values)] for hint, values in self.possible_hints()]
+        for chosen in itertools.islice(itertools.product(*choices), 1, None):
+            yield Instruction(self.database, self.variant, tuple(itertools.chain.from_iterable(chosen)))
+
+    def possible_hints(self) -> list[tuple[Hint, dict[str, str]]]:
+        """The hints that it takes, each with its values and what they mean."""
+        facts = self.variant.facts
+        return [
+            (hint, {value: entry.text for value, entry in hint.values.items() if matches(entry.when, facts)})
+            for hint in self.variant.instruction.hints
+            if matches(hint.when, facts)
+        ]
+
+    def accepted_by(self, form: OperandForm | None = None) -> dict[str, Version]:
+        """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target.
+
+        Some operands need more than the instruction: with ``form``, one of :attr:`forms`, the targets are those that take it.
+        """
+        if form is not None and form.requires:
+            return requirements.accepted_by(self.database.spec, self.variant, more=self.needs(form))
+        return dict(self._accepted)
+
+    @functools.cached_property
+    def _accepted(self) -> dict[str, Version]:
+        return requirements.accepted_by(self.database.spec, self.variant, more=self.needs())
+
+    def needs(self, form: OperandForm | None = None) -> tuple[Requirement, ...]:
+        """What its hints need beyond it, and the operands of a form."""
+        rules = (rule for hint, _ in self._hints for rule in hint.requires if matches(rule.when, self.variant.facts))
+        return (*rules, *(form.requires if form is not None else ()))
+
+    def requirements(self) -> list[Requirement]:
+        """The manual's requirements, each with its source; all of them must hold.
+
+        Empty for an undocumented instruction: see :meth:`accepted_by` and :meth:`observed`.
+        """
+        return [*requirements.stated(self.variant), *self.needs()] if self.documented else []
+
+    def observed(self) -> list[Observation]:
+        """Where assemblers differ from the manual, or from each other."""
+        return requirements.observed(self.variant)
+
+    def releases(self) -> dict[str, str]:
+        """Where releases of the assembler differ, in words.
+
+        Keys are the names of accepting targets (``"sm_70": "dropped in CUDA 13.0"``), and the canonical spelling if the releases differ
+        about the instruction itself.
+        """
+        return requirements.releases(self.database.spec, self.variant)
+
+    def semantics(self) -> list[Semantics]:
+        """The guarantees of its arithmetic."""
+        return self._matching(self.variant.instruction.semantics)
+
+    def undefined(self) -> list[Statement]:
+        """When its behaviour is undefined."""
+        return self._matching(self.variant.instruction.undefined)
+
+    def uniform(self) -> list[Statement]:
+        """The operands and facts that must be uniform over the threads that execute it."""
+        return self._matching(self.variant.instruction.uniform)
+
+    def notes(self) -> list[Statement]:
+        """Further notes about it."""
+        return self._matching(self.variant.instruction.notes)
+
+    def errata(self) -> list[Erratum]:
+        """Where the manual is wrong about it, or about all of its family."""
+        own = (entry for entry in self.database.spec.errata if entry.family == self.family)
+        return [entry for entry in own if matches(entry.when, self.variant.facts)]
+
+    @property
+    def evidence(self) -> Evidence:
+        """Its evidence: which assemblers accept it where, what chips did with it, which other projects agree."""
+        from ptxmma.catalog import evidence
+
+        return evidence.of(self.database).of(self.variant.canonical)
+
+    def _matching(self, entries: Iterable[_Stated]) -> list[_Stated]:
+        return [entry for entry in entries if matches(entry.when, self.variant.facts)]
+
+    @functools.cached_property
+    def forms(self) -> tuple[OperandForm, ...]:
+        """Its operand lists, A in registers before A by descriptor."""
+        instruction = self.variant.instruction
+        forms = []
+        for text in instruction.operands.get(self.variant.form.operands, ()):
+            names = operand_names(text)
+            described = tuple(roles.describe(self.database, self.variant, name) for name in names)
+            rules = (rule for name in names for rule in instruction.operand_kinds[name].requires)
+            required = tuple(rule for rule in rules if matches(rule.when, self.variant.facts))
+            forms.append(OperandForm(_form_name(instruction, described), text, described, required))
+        return tuple(sorted(forms, key=lambda form: form.name == "descriptor"))
+
+    def operand(self, name: str) -> Operand:
+        """The operand of that name in the first form that has it; raises :class:`Missing` if none does."""
+        for form in self.forms:
+            for operand in form.operands:
+                if operand.name == name:
+                    return operand
+        known = {operand.name: operand for form in self.forms for operand in form.operands}
+        described = [each for each, operand in known.items() if operand.kind == "descriptor" and operand.of == name]
+        hint = f"; {described[0]} describes {name} in shared memory: ptxmma.shared_memory.SharedLayout makes both" if described else ""
+        raise Missing(f"{self.canonical} has no operand {name!r}; it has {', '.join(known)}{hint}")
+
+    @functools.cached_property
+    def metadata(self) -> Metadata:
+        """The layout of its sparsity metadata.
+
+        Raises:
+            Missing: the instruction is not sparse.
+        """
+        pattern = layouts.granularity(self.database.spec, self.variant)
+        name = self.variant.instruction.metadata
+        plan = layouts.plan(self.database.spec, self.variant, name) if name else None
+        if pattern is None or plan is None:
+            why = "has its metadata in tensor memory" if self.sparse else "is not sparse: it has no metadata"
+            raise Missing(f"{self.canonical} {why}")
+        spec = self.database.spec
+        return Metadata(
+            self.database.layout[plan.name], spec.register_layouts[plan.entry], pattern, spec.choice(pattern), self.variant.facts
+        )
+
+    def scales(self, matrix: str) -> Scales:
+        """The layout of the scale factors of ``matrix``, ``"a"`` or ``"b"``.
+
+        Raises:
+            Missing: the instruction does not scale that matrix, or reads its scale factors from tensor memory.
+        """
+        spec, kinds = self.database.spec, self.variant.instruction.operand_kinds
+        operand = next((name for name, kind in kinds.items() if kind.kind == "scale-data" and kind.of == matrix), "")
+        present = {part.name for form in self.forms for part in form.operands}
+        plan = layouts.plan(spec, self.variant, operand) if operand in present else None
+        if plan is None:
+            elsewhere = [name for name, kind in kinds.items() if kind.kind == "tensor-scales" and kind.of == matrix and name in present]
+            scaled = dict.fromkeys(
+                kind.of for name, kind in kinds.items() if kind.kind in ("scale-data", "tensor-scales") and name in present
+            )
+            others = f"; it has those for {' and '.join(map(repr, scaled))}" if scaled else ""
+            what = (
+                f"its scale factors for {matrix!r} in tensor memory: {elsewhere[0]}"
+                if elsewhere
+                else f"no scale factors for {matrix!r}{others}"
+            )
+            raise Missing(f"{self.canonical} has {what}")
+        element = layouts.element_type(spec, str(self.variant.facts[kinds[operand].type]))
+        return Scales(self.database.layout[plan.name], matrix, element, operand)
+
+
+def _form_name(instruction: InstructionSet, described: Iterable[Operand]) -> str:
+    """``"registers"`` or ``"descriptor"`` where a matrix may come from either; ``""`` elsewhere."""
+    kinds = instruction.operand_kinds
+    either = {entry.of for entry in kinds.values() if entry.kind == "descriptor"} & kinds.keys()
+    for operand in described:
+        if operand.name in either:
+            return "registers"
+        if operand.kind == "descriptor" and operand.of in either:
+            return "descriptor"
+    return ""

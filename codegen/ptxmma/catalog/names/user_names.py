@@ -1,0 +1,88 @@
+"""The names that people give targets and element types: products, architectures, compute capabilities, groups of types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ptxmma.arguments import one_of
+from ptxmma.model import Spec
+
+#: ``sm_90a``, ``compute_90a``, ``90a``, ``9.0a``.
+_NUMBER = re.compile(r"(?:sm_?|compute_?)?(\d+)\.?(\d)([af]?)")
+
+
+def target_named(spec: Spec, given: str) -> str:
+    """The target of a name: ``"sm_90a"`` for ``"H100"``, ``"hopper"`` and ``"SM_90A"``, ``"sm_90"`` for ``"90"`` and ``"compute_90"``.
+
+    A product means the target with all of its features, a number the plain target.
+
+    Raises:
+        ValueError: an unknown name, or one of several targets; it lists the choices.
+    """
+    targets = [entry.name for entry in spec.targets]
+    text = given.strip().lower()
+    number = _NUMBER.fullmatch(text)
+    if number and (target := f"sm_{number[1]}{number[2]}{number[3]}") in targets:
+        return target
+    meant = _meant(spec, text)
+    if len(meant) == 1:
+        return next(iter(meant))
+    if meant:
+        choices = "; ".join(f"{target}: {', '.join(names)}" for target, names in meant.items())
+        raise ValueError(f"{given!r} may be one of several targets; name one: {choices}")
+    import difflib  # only when there is something to explain
+
+    known = {name.lower(): name for name in (*targets, *(name for gpu in spec.gpus for name in (*gpu.names, gpu.architecture)))}
+    close = [known[name] for name in difflib.get_close_matches(text, known, 3)]
+    raise ValueError(f"unknown target {given!r}; " + (f"closest: {', '.join(close)}" if close else f"known: {', '.join(targets)}"))
+
+
+def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
+    """The targets that a name may mean, each with its products.
+
+    The name is that of a product, of an architecture, part of a product's, or a product's with more words, as ``nvidia-smi`` prints it:
+    ``"NVIDIA A100-SXM4-80GB"``.
+    """
+    words = _words(text) - {"nvidia", "gpu"}
+    if not words:
+        return {}
+    every = [(gpu, name, _words(name)) for gpu in spec.gpus for name in gpu.names]
+    whole = [(gpu.target, name) for gpu, name, own in every if own == words]
+    parts = [(gpu.target, name) for gpu, name, own in every if words < own]
+    longer = [(gpu.target, name) for gpu, name, own in every if own < words]
+    family = [(gpu.target, name) for gpu, name, _ in every if words == _words(gpu.architecture)]
+    return _grouped(whole or family or parts or longer)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.split(r"[\s_-]+", text.strip().lower())) - {""}
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for target, name in pairs:
+        groups.setdefault(target, []).append(name)
+    return groups
+
+
+def type_groups(spec: Spec) -> dict[str, list[str]]:
+    """The element types by their names and by those of groups: ``fp8``, ``int4``."""
+    groups: dict[str, list[str]] = {}
+    for entry in spec.types.elements:
+        groups[entry.name] = [entry.name]
+        kind = {"float": "fp" if entry.sign else "", "signed": "int", "unsigned": "int"}.get(entry.form)
+        if kind:
+            groups.setdefault(f"{kind}{entry.bits}", []).append(entry.name)
+    return groups
+
+
+def types_named(spec: Spec, name: str) -> tuple[str, ...]:
+    """The element types that a name selects: one type, or for ``fp8``, ``fp4``, ``int8`` … all signed floats or integers of that width.
+
+    Raises:
+        ValueError: an unknown type; the message names the closest.
+    """
+    groups = type_groups(spec)
+    one_of("element type", name, groups)
+    return tuple(groups[name])

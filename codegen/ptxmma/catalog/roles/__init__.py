@@ -1,0 +1,192 @@
+"""Roles: the kinds of operands that instructions are composed of, and the description of one operand of one variant.
+
+A family whose operands have these roles needs no Python.
+"""
+
+from __future__ import annotations
+
+from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.products import resolution
+from ptxmma.catalog.roles.memory import Address, Descriptor, Location, SharedDescriptor, Stride
+from ptxmma.catalog.roles.numbers import (
+    ColumnMask,
+    CtaMask,
+    Immediate,
+    Indices,
+    InstructionDescriptor,
+    LaneMask,
+    Majorness,
+    Negation,
+    Predicate,
+    Reduction,
+)
+from ptxmma.catalog.roles.registers import Accumulator, ByteId, Fragment, MetadataWord, ScaleData, Selector, ThreadId
+from ptxmma.catalog.roles.role import Context, Known, Parameter, Role, register, register_type, vector
+from ptxmma.catalog.roles.tensor_memory import (
+    Columns,
+    LookupTable,
+    TensorAccumulator,
+    TensorAddress,
+    TensorCopy,
+    TensorMatrix,
+    TensorMetadata,
+    TensorScales,
+)
+from ptxmma.catalog.variants import Variant
+from ptxmma.model import Database, InstructionSet, Kind, RegisterLayout, Spec, formula, operand_names
+from ptxmma.model.formula import FormulaError
+
+__all__ = [
+    "ROLES", "OperandKeys", "Parameter", "Role", "describe", "matrices", "matrix_types", "multiplicands", "register",
+    "register_type", "vector",
+]  # fmt: skip
+
+#: The role of each kind of operand.
+ROLES: dict[Kind, Role] = {
+    "fragment": Fragment(),
+    "accumulator": Accumulator(),
+    "descriptor": Descriptor(),
+    "address": Address(),
+    "stride": Stride(),
+    "predicate": Predicate(),
+    "metadata": MetadataWord(),
+    "selector": Selector(),
+    "immediate": Immediate(),
+    "majorness": Majorness(),
+    "negation": Negation(),
+    "scale-data": ScaleData(),
+    "byte-id": ByteId(),
+    "thread-id": ThreadId(),
+    "location": Location(),
+    "shared-descriptor": SharedDescriptor(),
+    "tensor-address": TensorAddress(),
+    "columns": Columns(),
+    "cta-mask": CtaMask(),
+    "tensor-matrix": TensorMatrix(),
+    "tensor-accumulator": TensorAccumulator(),
+    "tensor-metadata": TensorMetadata(),
+    "tensor-scales": TensorScales(),
+    "lookup-table": LookupTable(),
+    "instruction-descriptor": InstructionDescriptor(),
+    "lane-mask": LaneMask(),
+    "column-mask": ColumnMask(),
+    "reduction": Reduction(),
+    "indices": Indices(),
+    "tensor-copy": TensorCopy(),
+}
+
+
+def describe(database: Database, variant: Variant, name: str) -> Operand:
+    """Operand ``name`` of a variant; variants that agree in all that an operand can depend on share one object."""
+    keys: OperandKeys | None = database.memo.get("operand keys")
+    if keys is None:
+        keys = database.memo["operand keys"] = OperandKeys(database.spec)
+    key = keys.exact(variant, name)
+    operand: Operand | None = database.memo.get(key)
+    if operand is None:
+        entry = variant.instruction.operand_kinds[name]
+        known: Known = {"of": entry.of, "access": entry.access, "default": entry.default, "uniform": entry.uniform}
+        known["bracketed"] = any(f"[{name}]" in text for texts in variant.instruction.operands.values() for text in texts)
+        known |= ROLES[entry.kind].describe(Context(database, variant, name, entry))
+        operand = ROLES[entry.kind].operand_type(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
+        database.memo[key] = operand
+    return operand
+
+
+def matrices(instruction: InstructionSet) -> dict[str, str]:
+    """The qualifier with the element type of each matrix, wherever it lies: ``{"d": "dtype", "a": "atype", "b": "btype"}``.
+
+    A matrix has the name of the operand that holds it, or that its descriptor is ``of``.
+    """
+    made: dict[str, str] | None = instruction.memo.get("matrices")
+    if made is None:
+        entries = [(name, entry) for name, entry in instruction.operand_kinds.items() if ROLES[entry.kind].matrix]
+        made = instruction.memo["matrices"] = {entry.of or name: entry.type for name, entry in entries}
+    return made
+
+
+def matrix_types(variant: Variant) -> dict[str, str]:
+    """The element type of each matrix: ``{"d": "f32", "a": "f16", "b": "f16"}``."""
+    types = {name: str(variant.facts.get(qualifier, "")) for name, qualifier in matrices(variant.instruction).items()}
+    return {name: element for name, element in types.items() if element}
+
+
+def multiplicands(instruction: InstructionSet) -> tuple[str, ...]:
+    """The matrices that it multiplies, in the order of its operand lists: A, B."""
+    names = (name for texts in instruction.operands.values() for text in texts for name in operand_names(text))
+    entries = ((name, instruction.operand_kinds[name]) for name in names if name in instruction.operand_kinds)
+    return tuple(dict.fromkeys(entry.of or name for name, entry in entries if ROLES[entry.kind].multiplied))
+
+
+class OperandKeys:
+    """The keys of the operands of a spec: variants of one instruction with equal keys have equal operands."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        self._decisive: dict[tuple[str, str], list[str]] = {}
+        self._unstated: dict[str, tuple[str, ...]] = {}
+
+    def exact(self, variant: Variant, operand: str) -> tuple[object, ...]:
+        """Equal where all of the operand is, its sizes included."""
+        place, facts = (variant.instruction.name, operand), variant.facts
+        if variant.chosen:
+            return (place, *facts.items())
+        names = self._names(variant.instruction, place)
+        return (place, variant.shape_label, *[facts.get(name) for name in names], *self._open(variant))
+
+    def _open(self, variant: Variant) -> tuple[str, ...]:
+        """The arguments that an opcode leaves open: an operand in tensor memory says which ones its layout needs."""
+        if variant.canonical not in self._unstated:
+            products = variant.instruction.operation == resolution.OPERATION
+            self._unstated[variant.canonical] = tuple(resolution.unstated(self._spec, variant)) if products else ()
+        return self._unstated[variant.canonical]
+
+    def shared(self, variant: Variant, operand: str) -> tuple[object, ...]:
+        """Equal where all but the sizes is: the numbers of an extent that ranges share a key."""
+        place, facts, ranging = (variant.instruction.name, operand), variant.facts, variant.ranging
+        names = self._names(variant.instruction, place)
+        return (place, variant.shape_label, *[None if name in ranging else facts.get(name) for name in names])
+
+    def _names(self, instruction: InstructionSet, place: tuple[str, str]) -> list[str]:
+        names = self._decisive.get(place)
+        if names is None:
+            own = {*instruction.qualifiers, *instruction.extents, *instruction.extent_names}
+            names = self._decisive[place] = sorted(own & _decisive(self._spec, instruction, place[1]))
+        return names
+
+
+def _decisive(spec: Spec, instruction: InstructionSet, operand: str) -> set[str]:
+    """The facts of a variant, beside its shape's label, that an operand can depend on: those that conditions test and formulas read."""
+    kinds = instruction.operand_kinds
+    entry = kinds[operand]
+    related = {operand, *(other for other, kind in kinds.items() if entry.of and entry.of in (other, kind.of))}
+    parts = [part for part in spec.register_layouts if related.intersection(part.operands)]
+    texts = [entry.alignment, entry.memory_bits, entry.row_bytes, entry.count, *(text for part in parts for text in _formulas(part))]
+    elements = parts or any(texts) or any(kinds[other].type or kinds[other].sparse for other in related if other in kinds)
+    conditions = [
+        *(other.when for other in entry.other_values),
+        *(container.when for container in spec.types.containers if elements),
+        *(carrier.when for carrier in spec.types.carriers if operand in carrier.operands),
+        *(pattern.of for pattern in spec.granularities if elements),
+        *(part.of for part in parts),
+        *(stated.of for part in parts for stated in part.stated),
+        *(layout.of for layout in spec.tensor_layouts if layout.operand == entry.kind),
+    ]
+    names = {fact for condition in conditions for case in condition for fact in case}
+    names.update(name for text in texts for name in _names(text))
+    names.update(fact for part in parts for fact in formula.placeholders(part.name))
+    names.update(kinds[other].type for other in related if other in kinds)
+    return {*names, entry.order} - {instruction.shape}
+
+
+def _formulas(part: RegisterLayout) -> list[str]:
+    cases = [case for cases in part.at.values() for case in cases]
+    return [*part.axes.values(), *part.steps.values(), *part.let.values(), *(text for case in cases for text in (case.value, case.when))]
+
+
+def _names(text: str) -> list[str]:
+    """The names that a formula reads; none of one that does not parse, which evaluation reports."""
+    try:
+        return list(formula.names(formula.parse(text))) if text else []
+    except FormulaError:
+        return []

@@ -1,0 +1,154 @@
+"""Operands that are numbers: immediates, predicates, masks, instruction descriptors, and results of each thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ptxmma.catalog import layouts
+from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.roles.role import Context, Known, Parameter, Role, legal_values, register_type, template_argument, vector
+from ptxmma.model import OperandKind
+
+
+class Constant(Role):
+    """An operand that is always an immediate."""
+
+    carried = False
+
+    def describe(self, context: Context) -> Known:
+        """Its legal values."""
+        return {"immediates": self.immediates(context), "takes_register": False, "constraint": "n", "meanings": context.entry.meanings}
+
+    def text(self, operand: Operand) -> str:
+        """The first legal value."""
+        assert operand.immediates
+        return str(operand.immediates[0])
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:  # noqa: ARG002  # it has no register
+        """A template argument."""
+        return (template_argument(operand, name),)
+
+
+class Immediate(Constant):
+    """A constant whose legal values the spec lists."""
+
+    varies = True
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """It needs legal values, and a default must be one of them."""
+        yield from super().lacks(entry)
+        values = legal_values(entry)
+        if not values:
+            yield "say values: [...], meanings: {...}, or limit: N for 0..N"
+        elif entry.default is not None and entry.default not in values:
+            shown = f"{values[0]}..{values[-1]}" if isinstance(values, range) else ", ".join(map(str, values))
+            yield f"its default, {entry.default}, must be one of {shown}"
+
+    def immediates(self, context: Context) -> Sequence[int]:
+        """The values that the spec lists."""
+        return legal_values(context.entry, context.variant.facts)
+
+
+class Majorness(Immediate):
+    """Along which dimension neighbours of a matrix in shared memory lie side by side; ``meanings`` has ``"K"`` and ``"MN"``."""
+
+    describes = True
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """It needs the meanings of its values."""
+        yield from super().lacks(entry)
+        if entry.values or entry.limit >= 0:
+            yield "say meanings: what each legal immediate means, and neither values nor limit"
+
+
+class Negation(Immediate):
+    """The factor of a matrix: -1 negates it."""
+
+    describes = True
+
+
+class Predicate(Role):
+    """A predicate register."""
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
+        """A bool that becomes a predicate inside the asm statement, since there is no constraint for predicates."""
+        predicate = Parameter(
+            parameter=f"{c_type} {name}",
+            values=(f'"{operand.constraint}"(int{{{name}}})',),
+            text=name,
+            prologue=f".reg .pred {name}; setp.ne.b32 {name}, {{}}, 0; ",
+        )
+        return (predicate,)
+
+
+class CtaMask(Role):
+    """A set of thread blocks, a bit for each; bit ``i`` is the block whose ``%cluster_ctarank`` is ``i``."""
+
+    def immediates(self, context: Context) -> Sequence[int]:
+        """Whatever fits into its register."""
+        return range(1 << register_type(context.spec, context.carried()["register_types"][0]).bits)
+
+
+class InstructionDescriptor(Role):
+    """A 32-bit word with the shape, the types and the options of a product."""
+
+
+class LaneMask(Role):
+    """A bit for each lane of tensor memory, in a list of registers; the lanes of the bits that are set keep their values."""
+
+    varies = True
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """It needs the length of the list."""
+        yield from super().lacks(entry)
+        if not entry.count:
+            yield "say count: the registers of the list"
+
+    def describe(self, context: Context) -> Known:
+        """The length of the list."""
+        numbers = layouts.variables(context.spec, context.variant, context.name)
+        return super().describe(context) | {"registers": layouts.size(context.entry.count, numbers)}
+
+    def text(self, operand: Operand) -> str:
+        """The list in braces."""
+        return vector(operand.register_types[0], operand.registers)
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
+        """An array by reference."""
+        values = tuple(f'"{operand.constraint}"({name}[{number}])' for number in range(operand.registers))
+        return (Parameter(parameter=f"const {c_type} (&{name})[{operand.registers}]", values=values, text="{{{}}}"),)
+
+
+class ColumnMask(Role):
+    """A 64-bit word that says which columns of a matrix count as zero."""
+
+    varies = True
+
+
+class Reduction(Role):
+    """A register of each thread with one value for all of its columns."""
+
+    typed = True
+
+    def describe(self, context: Context) -> Known:
+        """One register of its type."""
+        return context.carried(str(context.variant.facts[context.entry.type]))
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
+        """A reference."""
+        return (Parameter(parameter=f"{c_type}& {name}", values=(f'"={operand.constraint}"({name})',)),)
+
+
+class Indices(LaneMask):
+    """Which columns are kept, in a list of registers."""
+
+    varies = False
+
+    def describe(self, context: Context) -> Known:
+        """A list even of one register."""
+        return super().describe(context) | {"braced": True}
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
+        """An array by reference, which is written."""
+        values = tuple(f'"={operand.constraint}"({name}[{number}])' for number in range(operand.registers))
+        return (Parameter(parameter=f"{c_type} (&{name})[{operand.registers}]", values=values, text="{{{}}}"),)

@@ -1,0 +1,129 @@
+"""Operands in the registers of all threads, fragments, metadata and scale factors, and the numbers that select a part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from ptxmma.catalog import layouts
+from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.roles.numbers import Constant
+from ptxmma.catalog.roles.role import Context, Known, Parameter, Role, register_type, template_argument, vector
+from ptxmma.model import OperandKind
+
+
+class Fragment(Role):
+    """A multiplicand, or any other matrix in registers."""
+
+    matrix = True
+    multiplied = True
+    layout_kind = "fragment"
+    typed = True
+    varies = True
+
+    def describe(self, context: Context) -> Known:
+        """Its elements, the registers that hold them, and where each lies."""
+        known = context.element()
+        known |= context.carried(known["element_type"]) | context.layout()
+        elements = math.prod(known["sizes"].values()) // known["layout"].threads
+        usual = register_type(context.spec, known["register_types"][0])
+        known |= {"elements": elements, "registers": elements * known["bits"] // usual.bits, "single": context.entry.single}
+        if context.entry.sparse:
+            known["sparsity"] = layouts.granularity(context.spec, context.variant)
+        return known
+
+    def text(self, operand: Operand) -> str:
+        """A list of registers in braces, or one register without."""
+        if operand.single:
+            return super().text(operand)
+        return vector(operand.register_types[0], operand.registers)
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
+        """An array by reference, or a single register."""
+        prefix = {"read": "", "write": "=", "read-write": "+"}[operand.access]
+        if operand.single:
+            value = f'"{prefix}{operand.constraint}"({name})'
+            return (Parameter(parameter=f"{c_type}{'&' if prefix else ''} {name}", values=(value,)),)
+        array = Parameter(
+            parameter=f"{'' if prefix else 'const '}{c_type} (&{name})[{operand.registers}]",
+            values=tuple(f'"{prefix}{operand.constraint}"({name}[{i}])' for i in range(operand.registers)),
+            array=f'"{prefix}{operand.constraint}", {name}',
+            text="{{{}}}",
+        )
+        return (array,)
+
+
+class Accumulator(Fragment):
+    """The matrix that products are added to, or the result."""
+
+    multiplied = False
+    varies = False
+
+
+class MetadataWord(Role):
+    """A register with the indices of the kept elements."""
+
+    layout_kind = "metadata"
+    axes = ("row", "chunk", "selector")
+    describes = True
+    sparse = True
+
+    def describe(self, context: Context) -> Known:
+        """One register, and which field lies where."""
+        return super().describe(context) | context.layout()
+
+
+class Selector(Constant):
+    """Which threads of each quad give the metadata; the layout of the metadata says how many choices there are."""
+
+    describes = True
+    sparse = True
+    beside = "metadata"
+
+    def immediates(self, context: Context) -> Sequence[int]:
+        """The numbers of the layout's axis ``selector``."""
+        return tuple(range(context.neighbour(self.beside).plan().axes["selector"]))
+
+
+class ScaleData(Role):
+    """A register with scale factors."""
+
+    layout_kind = "scale"
+    axes = ("block", "byte_id", "thread_id")
+    describes = True
+    alone = True
+
+    def describe(self, context: Context) -> Known:
+        """One register, the type of the scale factors, and which lies where."""
+        return super().describe(context) | context.element() | context.layout()
+
+
+class ByteId(Role):
+    """Which bytes of the register hold the scale factors."""
+
+    axis: ClassVar[str] = "byte_id"
+    describes = True
+    beside = "scale-data"
+    follows = True
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """It must admit an immediate."""
+        yield from super().lacks(entry)
+        if not entry.immediate:
+            yield "say immediate: true, as for every scale id"
+
+    def immediates(self, context: Context) -> Sequence[int]:
+        """The numbers of the layout's axis of that name."""
+        plan = context.neighbour(self.beside).plan()
+        return tuple(number * plan.steps.get(self.axis, 1) for number in range(plan.axes[self.axis]))
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
+        """A template argument, or a register."""
+        return (template_argument(operand, name), *super().parameters(operand, name, c_type))
+
+
+class ThreadId(ByteId):
+    """Which threads of each quad hold the scale factors."""
+
+    axis = "thread_id"

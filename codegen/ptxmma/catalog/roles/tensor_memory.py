@@ -1,0 +1,111 @@
+"""Operands that name tensor memory: addresses, and numbers of columns."""
+
+from __future__ import annotations
+
+from ptxmma.catalog import layouts
+from ptxmma.catalog.operands.tensor_operand import TensorOperand
+from ptxmma.catalog.products import resolution
+from ptxmma.catalog.products.resolution import Product
+from ptxmma.catalog.roles.role import Context, Known, Role
+
+
+class TensorAddress(Role):
+    """A 32-bit address in tensor memory: the lane in the upper half, the column in the lower."""
+
+
+class Placed(TensorAddress):
+    """The address of something with a layout, which depends on what the instruction descriptor chooses."""
+
+    operand_type = TensorOperand
+    describes = True
+
+    def describe(self, context: Context) -> Known:
+        """Where it lies, or why that is not known."""
+        variant, known = context.variant, super().describe(context)
+        if not isinstance(variant, Product):
+            missing = resolution.unstated(context.spec, variant)
+            arguments = ", ".join(f"{name}=..." for name in missing)
+            return known | {"why": f"the opcode does not state {', '.join(missing)}: give them to ptxmma.instruction(opcode, {arguments})"}
+        placed = resolution.places(context.spec, variant, context.entry.kind, context.entry.of)
+        if placed is None:
+            shape = ", ".join(f"{name} = {value}" for name, value in variant.chosen)
+            return known | {"why": f"no source says where {context.name} of {variant.canonical} lies with {shape}"}
+        return known | {"tensor": placed, "sizes": placed.sizes} | self.contents(context, variant)
+
+    def contents(self, context: Context, product: Product) -> Known:  # noqa: ARG002  # of metadata there is none
+        """The type of what lies there."""
+        return {}
+
+
+class TensorCopy(TensorAddress):
+    """The address of a copy of shared memory; where its bytes lie follows from the qualifiers."""
+
+    operand_type = TensorOperand
+
+    def describe(self, context: Context) -> Known:
+        """Where each byte lies."""
+        placed = resolution.places(context.spec, context.variant, context.entry.kind, context.entry.of)
+        known = super().describe(context)
+        if placed is None:
+            return known | {"why": f"no source says where {context.name} of {context.variant.canonical} lies"}
+        return known | {"tensor": placed, "sizes": placed.sizes}
+
+
+class TensorMatrix(Placed):
+    """The address of a matrix in tensor memory."""
+
+    alone = True
+    varies = True
+
+    def contents(self, context: Context, product: Product) -> Known:
+        """The type of its elements."""
+        return _typed(context, str(product.facts[f"{context.entry.of}type"]))
+
+
+class TensorAccumulator(TensorMatrix):
+    """The address of the matrix in tensor memory that products are added to."""
+
+    varies = False
+
+    def describe(self, context: Context) -> Known:
+        """It is written."""
+        return super().describe(context) | {"writes": True}
+
+
+class TensorMetadata(Placed):
+    """The address of the metadata of a sparse matrix."""
+
+    alone = True
+
+
+class TensorScales(Placed):
+    """The address of the scale factors of a matrix."""
+
+    alone = True
+
+    def contents(self, context: Context, product: Product) -> Known:
+        """The type of the scale factors."""
+        return _typed(context, str(product.facts["stype"]))
+
+
+class LookupTable(TensorAddress):
+    """The address of the table with the values of a matrix that is stored as indices."""
+
+    describes = True
+    alone = True
+
+
+class Columns(Role):
+    """A number of columns of tensor memory."""
+
+    def describe(self, context: Context) -> Known:
+        """Its unit."""
+        return super().describe(context) | {"unit": context.entry.unit}
+
+
+def _typed(context: Context, name: str) -> Known:
+    """The element type of that name."""
+    element = layouts.element_type(context.spec, name)
+    around = layouts.container(context.spec, name, context.variant.facts)
+    bits, shift = (around.bits, around.shift) if around else (element.bits, 0)
+    return {"element_type": name, "element": element, "bits": bits, "shift": shift}

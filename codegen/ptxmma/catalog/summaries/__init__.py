@@ -1,0 +1,1 @@
+"""What the database knows, for people and other tools: descriptions, lists, tables, published rates."""

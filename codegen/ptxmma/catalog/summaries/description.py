@@ -1,0 +1,259 @@
+"""Everything that the database knows about one instruction, as plain data: what ``ptxmma show`` prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ptxmma.catalog import evidence
+from ptxmma.catalog.evidence import LayoutEvidence
+from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
+from ptxmma.catalog.layouts.expressions import both_ways
+from ptxmma.catalog.names import cplusplus
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands.tensor_places import TensorPlaces
+from ptxmma.catalog.products import legal_products, product_types
+from ptxmma.catalog.products.product_descriptor import of_product
+from ptxmma.catalog.products.product_family import family_of
+from ptxmma.catalog.summaries import throughput
+from ptxmma.model import Layout
+
+#: Fields of the spec's entries that select instructions; the description of one instruction leaves them out.
+_SETTLED = {"when", "family"}
+
+
+def describe(instruction: Instruction) -> dict[str, Any]:
+    """Everything that the database knows about an instruction, in dicts, lists, strings and integers.
+
+    Raises:
+        ValueError: the evidence beside the database is of another version of ptxmma.
+    """
+    variant = instruction.variant
+    return {
+        "instruction": instruction.canonical,
+        "identifier": instruction.identifier,
+        "title": variant.instruction.title,
+        "family": instruction.family,
+        "documented": instruction.documented,
+        "source": variant.form.source,
+        "shape": list(instruction.shape) if instruction.shape else None,
+        "scope": variant.instruction.scope,
+        "operation": instruction.operation,
+        "sparse": instruction.sparse,
+        "asynchronous": variant.instruction.asynchronous,
+        "syntax": variant.instruction.syntax,
+        "qualifiers": {name: value for name, value in instruction.qualifiers.items() if value},
+        "hints": _hints(instruction),
+        "product": dict(variant.chosen),
+        "legal_products": [] if variant.chosen else legal_products.in_words(instruction),
+        "instruction_descriptor": _descriptor(instruction),
+        "operations": _operations(instruction),
+        "forms": [{"name": form.name, "operands": form.syntax, "registers": _registers(form)} for form in instruction.forms],
+        "operands": [_operand(operand) for operand in _operands(instruction)],
+        "layouts": _layouts(instruction),
+        "tensor_layouts": [_tensor_layout(placed, names) for placed, names in _placed(instruction)],
+        "metadata": _metadata(instruction),
+        "requirements": _plain(instruction.requirements()),
+        "observed": _plain(instruction.observed()),
+        "accepted_by": instruction.accepted_by(),
+        "releases": instruction.releases(),
+        "semantics": _plain(instruction.semantics()),
+        "undefined": _plain(instruction.undefined()),
+        "uniform": _plain(instruction.uniform()),
+        "notes": _plain(instruction.notes()),
+        "throughput": [peak._asdict() for peak in throughput.peaks(instruction)],
+        "evidence": _evidence(instruction),
+        "errata": _plain(instruction.errata()),
+        "cplusplus": _cplusplus(instruction),
+    }
+
+
+def _hints(instruction: Instruction) -> list[dict[str, Any]]:
+    """The hints that it takes, each with its values and what they mean, and the value of this spelling."""
+    return [
+        {
+            "name": hint.name,
+            "title": hint.title,
+            "value": instruction.hints.get(hint.name, ""),
+            "default": hint.default,
+            "values": values,
+            "requirements": _plain(hint.requires),
+            "source": hint.source,
+        }
+        for hint, values in instruction.possible_hints()
+    ]
+
+
+def _plain(entries: Iterable[msgspec.Struct]) -> list[dict[str, Any]]:
+    """The spec's entries as JSON objects."""
+    plain = (msgspec.json.decode(msgspec.json.encode(entry)) for entry in entries)
+    return [{key: value for key, value in entry.items() if key not in _SETTLED} for entry in plain]
+
+
+def _operands(instruction: Instruction) -> list[Operand]:
+    """The operands of all forms, each once."""
+    return list({operand.name: operand for form in instruction.forms for operand in form.operands}.values())
+
+
+def _operations(instruction: Instruction) -> int | None:
+    """Multiplications and additions, those with the zeros of a sparse A too; None for an instruction that does not multiply."""
+    if not instruction.shape_sizes.keys() >= set("mnk"):
+        return None
+    products = max(operand.computations for operand in _operands(instruction))
+    return 2 * products * math.prod(instruction.extents[extent] for extent in "mnk")
+
+
+def _registers(form: OperandForm) -> dict[str, int]:
+    """Registers of 32 bits that each operand takes in a thread, those alone that hold matrices, metadata, scale factors or addresses."""
+    widths = {"64": 2, "32": 1, "x2": 1}
+    return {
+        operand.name: operand.registers * widths[operand.register_types[0][-2:]]
+        for operand in form.operands
+        if operand.registers and operand.register_types[0][-2:] in widths
+    }
+
+
+def _operand(operand: Operand) -> dict[str, Any]:
+    return {
+        "name": operand.name,
+        "kind": operand.kind,
+        "title": operand.title,
+        "access": operand.access,
+        "type": operand.element_type,
+        "bits": operand.bits,
+        "shift": operand.shift,
+        "rows": operand.rows,
+        "cols": operand.cols,
+        "computations": operand.computations,
+        "elements": operand.elements,
+        "registers": operand.registers,
+        "register_types": list(operand.register_types),
+        "c_type": operand.c_type,
+        "constraint": operand.constraint,
+        "immediates": _immediates(operand.immediates),
+        "takes_register": operand.takes_register,
+        "default": operand.default,
+        "alignment": operand.alignment,
+        "row_bytes": operand.row_bytes,
+        "unit": operand.unit,
+        "uniform": operand.uniform,
+        "layout": operand.layout.name if operand.layout else None,
+        "source": operand.source,
+    }
+
+
+def _immediates(legal: Sequence[int] | None) -> list[int] | dict[str, int] | None:
+    """The legal constants as a list, or the first and last of a range; None if constants are not allowed."""
+    return {"first": legal[0], "last": legal[-1]} if isinstance(legal, range) else None if legal is None else list(legal)
+
+
+def _layouts(instruction: Instruction) -> list[dict[str, Any]]:
+    """The layouts of its operands, each once, as expressions in both directions."""
+    users: dict[str, tuple[Layout, list[Operand]]] = {}
+    for operand in _operands(instruction):
+        if operand.layout is not None:
+            users.setdefault(operand.layout.name, (operand.layout, []))[1].append(operand)
+    layouts = []
+    for layout, operands in users.values():
+        forward, back = both_ways(layout)
+        elsewhere = {"cute": _text(operands[0].to_cute), "triton": _text(operands[0].to_triton)}
+        names = [operand.name for operand in operands]
+        layouts.append({"name": layout.name, "kind": layout.kind, "operands": names, "forward": forward, "back": back, **elsewhere})
+    return layouts
+
+
+def _text(notation: Callable[[], Any]) -> Any:
+    """A layout in another notation; None where that has no way to write it."""
+    try:
+        return notation()
+    except ValueError:
+        return None
+
+
+def _evidence(instruction: Instruction) -> dict[str, Any]:
+    proof = instruction.evidence
+    return {
+        "assembled": {release: list(targets) for release, targets in proof.assembled.items()},
+        "executed": [msgspec.structs.asdict(ran) | {"machine": list(ran.machine), "how": ran.how} for ran in proof.executed],
+        "peers": list(proof.peers),
+        "differing": list(proof.differing),
+        "atoms": list(proof.atoms),
+        "stale": list(proof.stale),
+        "layouts": _compared_layouts(instruction),
+    }
+
+
+def _placed(instruction: Instruction) -> list[tuple[TensorPlaces, list[str]]]:
+    """The layouts in tensor memory, each once, with the names of their operands."""
+    users: dict[str, tuple[TensorPlaces, list[str]]] = {}
+    for operand in _operands(instruction):
+        if operand.tensor is not None:
+            users.setdefault(operand.tensor.layout.name, (operand.tensor, []))[1].append(operand.name)
+    return list(users.values())
+
+
+def _tensor_layout(placed: TensorPlaces, operands: list[str]) -> dict[str, Any]:
+    """A layout in tensor memory: the formulas of both directions."""
+    layout = placed.layout
+    return {
+        "name": layout.name,
+        "title": layout.title,
+        "operands": operands,
+        "axes": placed.sizes,
+        "selections": {name: list(values) for name, values in placed.selections.items()},
+        "at": layout.at,
+        "back": layout.back,
+        "source": layout.source,
+    }
+
+
+def _compared_layouts(instruction: Instruction) -> list[dict[str, Any]]:
+    """What other projects say of the layouts of its operands, in tensor memory and, where no atom was compared, in registers."""
+    summary = evidence.of(instruction.database)
+    users = {placed.layout.name: (operands, "tensor memory") for placed, operands in _placed(instruction)}
+    for operand in () if instruction.evidence.peers else _operands(instruction):
+        if operand.layout is not None and summary.of_layout(operand.layout.name) != LayoutEvidence():
+            users.setdefault(operand.layout.name, ([], "registers"))[0].append(operand.name)
+    compared = []
+    for name, (operands, space) in users.items():
+        proof = summary.of_layout(name)
+        said = {"agreeing": proof.agreeing, "differing": list(proof.differing), "stale": list(proof.stale)}
+        compared.append({"name": name, "operands": operands, "space": space, **said})
+    return compared
+
+
+def _descriptor(instruction: Instruction) -> dict[str, Any] | None:
+    """The instruction descriptor of a product, with what it leaves open as 0; None without one."""
+    if not instruction.variant.chosen:
+        return None
+    kind = instruction.qualifiers.get("kind", "")
+    return {"kind": kind.removeprefix("kind::"), "bits": f"{of_product(instruction):#010x}"}
+
+
+def _cplusplus(instruction: Instruction) -> dict[str, Any]:
+    shown = cplusplus.shown(instruction)
+    family, product = family_of(instruction), product_types.type_of_product(instruction)
+    return shown._asdict() | {
+        "functions": list(shown.functions),
+        "front": product or shown.front,
+        "front_header": f"ptxmma/{family.calls_header(instruction)}" if family and product else shown.header if shown.front else "",
+        "statements": list(shown.statements),
+    }
+
+
+def _metadata(instruction: Instruction) -> dict[str, Any] | None:
+    """The sparsity metadata; None where there is none."""
+    try:
+        metadata = instruction.metadata
+    except Missing:
+        return None
+    return {
+        "pattern": metadata.granularity.name,
+        "selectors": metadata.selectors,
+        "width": metadata.width,
+        "legal": list(metadata.legal),
+        "contributors": metadata.contributors,
+    }

@@ -1,0 +1,145 @@
+"""Instructions as lines of a list, where all that differ in n alone share one, and a family in short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ptxmma.catalog import requirements
+from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.names import cplusplus
+from ptxmma.catalog.variants import placeholders
+from ptxmma.model import Spec, Version
+
+
+class Line(NamedTuple):
+    """A line of the list: instructions that differ in n alone.
+
+    Attributes:
+        spelling: canonical; with the letter N, ``m64nNk16``, where the line has many.
+        shape: ``"m16n8k16"`` or ``"m64nNk16"``; empty where they have none.
+        types: the element types, and formats in memory, that the spelling names, in its order: ``("f32", "f16", "f16", "f32")``,
+            ``("b8x16", "b6x16_p32")``.
+        n: every n, ascending; empty where they multiply no matrices.
+        accepted_by: every target that accepts them, with the first PTX ISA version.
+        documented: whether the manual has them.
+        instructions: they themselves.
+    """
+
+    spelling: str
+    shape: str
+    types: tuple[str, ...]
+    n: tuple[int, ...]
+    accepted_by: dict[str, Version]
+    documented: bool
+    instructions: tuple[Instruction, ...]
+
+
+def lines(instructions: Iterable[Instruction], *, merged: bool = True) -> list[Line]:
+    """A line for each set of instructions that differ in n alone; with ``merged`` false a line for each instruction."""
+    if not merged:
+        return [_line([instruction]) for instruction in instructions]
+    alike: dict[object, list[Instruction]] = {}
+    for instruction in instructions:
+        alike.setdefault((_spelling(instruction), instruction.documented), []).append(instruction)
+    return [_line(entries) for candidates in alike.values() for entries in _by_acceptance(candidates)]
+
+
+def _by_acceptance(candidates: Sequence[Instruction]) -> list[list[Instruction]]:
+    """Instructions in sets of which each is accepted by the same targets from the same versions on."""
+    sets: list[tuple[dict[str, Version], list[Instruction]]] = []
+    for instruction in candidates:
+        accepted = instruction.accepted_by()
+        entries = next((entries for other, entries in sets if other == accepted), None)
+        if entries is None:
+            sets.append((accepted, [instruction]))
+        else:
+            entries.append(instruction)
+    return [entries for _, entries in sets]
+
+
+def _spelling(instruction: Instruction) -> str:
+    """The canonical spelling with the letter N in place of n."""
+    variant = instruction.variant
+    return instruction.canonical.replace(f".{variant.shape}.", f".{variant.shape_label}.") if variant.shape else instruction.canonical
+
+
+def _line(entries: Sequence[Instruction]) -> Line:
+    first = entries[0]
+    ranging = next(iter(first.variant.ranging), "n" if first.operation == "multiply" else "")
+    sizes = tuple(sorted(entry.extents[ranging] for entry in entries if ranging))
+    shape = first.variant.shape_label if len(sizes) > 1 else first.variant.shape
+    spelling = _spelling(first) if len(sizes) > 1 else first.canonical
+    return Line(spelling, shape, _types(first), sizes, first.accepted_by(), first.documented, tuple(entries))
+
+
+def _types(instruction: Instruction) -> tuple[str, ...]:
+    elements = {element.name for element in instruction.database.spec.types.elements}
+    qualifiers, entry = instruction.qualifiers, instruction.variant.instruction
+    types = {name for name, value in qualifiers.items() if value in elements}
+    types |= {name for group in entry.ordered if types.intersection(group) for name in group}  # formats in memory: b6x16_p32
+    return tuple(qualifiers[name] for name in placeholders(entry.syntax) if name in types and qualifiers[name])
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """Ascending numbers as few words: ``"8..32 by 8, 48..256 by 16"``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        run = runs[-1] if runs else []
+        if len(run) == 1 or (run and number - run[-1] == run[1] - run[0]):
+            run.append(number)
+        else:
+            runs.append([number])
+    texts: list[str] = []
+    for run in runs:
+        texts += [f"{run[0]}..{run[-1]} by {run[1] - run[0]}"] if len(run) > 2 else map(str, run)
+    return ", ".join(texts)
+
+
+def least_targets(spec: Spec, names: Iterable[str]) -> list[str]:
+    """The targets among ``names`` from which the others have their features; ``+`` follows one from which some do.
+
+    ``["sm_80+"]`` for all that have the features of sm_80, ``["sm_90a"]`` for a target that no other includes.
+    """
+    targets = requirements.targets_of(spec)
+    accepted = set(names)
+    from_others = {name: targets.features(name) & accepted - {name} for name in accepted}
+    parents = set().union(*from_others.values())
+    return [name + "+" * (name in parents) for name in targets.by_name if name in accepted and not from_others[name]]
+
+
+def first_version(accepted_by: dict[str, Version], target: str | None = None) -> Version:
+    """The first PTX ISA version that has an instruction, on ``target`` or on any."""
+    return accepted_by[target] if target else min(accepted_by.values())
+
+
+def summary(catalog: Catalog, family: str) -> dict[str, Any]:
+    """A family in dicts, lists, strings and integers.
+
+    ``types`` has an entry for each combination of element types: its shapes, the first PTX ISA version that has one of its
+    instructions, and the least targets.
+    """
+    spec, members = catalog.database.spec, list(catalog.all(lambda entry: entry.family == family))
+    entries = [entry for entry in spec.instructions if entry.family == family]
+    groups: dict[tuple[str, ...], list[Line]] = {}
+    for line in lines(members):
+        groups.setdefault(line.types, []).append(line)
+    return {
+        "family": family,
+        "titles": list(dict.fromkeys(entry.title for entry in entries)),
+        "instructions": len(members),
+        "documented": sum(member.documented for member in members),
+        "sources": list(dict.fromkeys(form.source for entry in entries for form in entry.forms)),
+        "syntax": list(dict.fromkeys(entry.syntax for entry in entries)),
+        "types": [
+            {
+                "types": list(types),
+                "shapes": list(dict.fromkeys(line.shape for line in lines if line.shape)),
+                "ptx": min(first_version(line.accepted_by) for line in lines),
+                "targets": least_targets(spec, {target for line in lines for target in line.accepted_by}),
+            }
+            for types, lines in groups.items()
+        ],
+        "headers": list(dict.fromkeys(f"ptxmma/{cplusplus.header(member)}" for member in members)),
+        "errata": [{"id": entry.id, "bites": entry.bites, "holds": entry.holds} for entry in spec.errata if entry.family == family],
+    }
