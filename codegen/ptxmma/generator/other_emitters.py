@@ -52,7 +52,7 @@ def load(module: str) -> Emitter:
 
 
 def _plain(folder: object) -> bool:
-    """Whether something is the name of a folder below another one."""
+    """Return whether something is the name of a folder below another one."""
     if not isinstance(folder, str):
         return False
     path = PurePosixPath(folder)

@@ -112,7 +112,7 @@ def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
 
 
 def _fault(placed: TensorPlaces, chosen: dict[str, int]) -> tuple[tuple[str, ...], str] | None:
-    """What is wrong with a layout, and which part of it."""
+    """The faulty part of a layout, and its fault; None without one."""
     layout, memory = placed.layout, placed.memory
     try:
         digits = placed.digits(chosen)

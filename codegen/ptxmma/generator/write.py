@@ -159,7 +159,7 @@ def _spliced(old: str, output: Output) -> str:
 
 
 def _generated(path: Path) -> bool:
-    """Whether a file was made here: it has the banner."""
+    """Return whether a file was made here: it has the banner."""
     if not path.is_file() or path.suffix in (".pyc", ".sqlite"):  # derived from generated files
         return False
     with path.open("rb") as file:

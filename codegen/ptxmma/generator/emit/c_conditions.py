@@ -13,7 +13,7 @@ Fact = tuple[str, Write]
 
 
 def any_of(conditions: Sequence[Condition], facts: Mapping[str, Fact]) -> str:
-    """Whether any of the conditions holds; ``1`` for an empty list.
+    """An expression that is true where any of the conditions holds; ``1`` for an empty list.
 
     Args:
         conditions: conditions of the spec.
@@ -23,12 +23,12 @@ def any_of(conditions: Sequence[Condition], facts: Mapping[str, Fact]) -> str:
 
 
 def all_of(condition: Condition, facts: Mapping[str, Fact]) -> str:
-    """Whether each fact of a condition has one of its values."""
+    """An expression that is true where each fact of a condition has one of its values."""
     return _joined((among(*facts[key], values) for key, values in condition.items()), " && ")
 
 
 def among(expression: str, write: Write, values: Iterable[str | int]) -> str:
-    """Whether a fact has one of some values."""
+    """An expression that is true where a fact has one of some values."""
     return _joined((f"{expression} == {value if isinstance(value, int) else write(value)}" for value in values), " || ")
 
 

@@ -99,7 +99,7 @@ def _python(tree: ast.expr, names: Mapping[str, str]) -> str:
 
 
 def _plainly(side: ast.expr, parent: ast.operator, *, first: bool) -> bool:
-    """Whether an operand needs no parentheses: a chain of one operator, or a term of a sum."""
+    """Return whether an operand needs no parentheses: a chain of one operator, or a term of a sum."""
     if not isinstance(side, ast.BinOp):
         return isinstance(side, (ast.Name, ast.Constant))
     sums, products = (ast.Add, ast.Sub), (ast.Mult, ast.FloorDiv, ast.Mod)
@@ -149,7 +149,7 @@ def _javascript_part(tree: ast.expr, names: Mapping[str, str]) -> str:
 
 
 def _called(tree: ast.expr) -> bool:
-    """Whether a formula becomes a call in JavaScript, which needs no parentheses around it."""
+    """Return whether a formula becomes a call in JavaScript, which needs no parentheses around it."""
     return isinstance(tree, (ast.Compare, ast.BoolOp)) or (isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.FloorDiv, ast.Mod)))
 
 
@@ -198,7 +198,7 @@ def _latex(tree: ast.expr) -> str:
 
 
 def _is_bitwise(tree: ast.expr) -> bool:
-    """Whether an operation has no precedence that every reader knows: in a sum it needs parentheses."""
+    """Return whether an operation has no precedence that every reader knows: in a sum it needs parentheses."""
     return isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift))
 
 

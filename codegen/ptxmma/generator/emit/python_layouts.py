@@ -146,7 +146,7 @@ def _shared_memory(spec: Spec, memory: SharedMemory) -> Iterator[Function]:
 
 
 def _of(format: DescriptorFormat, first: DescriptorFormat) -> str:
-    """The start of the names about the descriptors of a family, which those of the first family lack."""
+    """The start of the names about the descriptors of a family; empty for the first family."""
     return "" if format is first else f"{_identifier(format.family)}_"
 
 

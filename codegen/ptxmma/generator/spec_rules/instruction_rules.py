@@ -49,7 +49,7 @@ def _operation(context: RuleContext, entry: InstructionSet, place: Place) -> Ite
 
 
 def _is_order(entry: InstructionSet) -> bool:
-    """Whether an instruction has no result: it can only order others, or wait for them."""
+    """Return whether an instruction has no result: it can only order others, or wait for them."""
     return all(operand.access == "read" for operand in entry.operand_kinds.values())
 
 

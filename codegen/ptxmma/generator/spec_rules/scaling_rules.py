@@ -115,5 +115,5 @@ def _covered(context: RuleContext, product: _Product) -> Iterator[Problem]:
 
 
 def _names(context: RuleContext, index: int, variant: Variant) -> bool:
-    """Whether a format names the family of a variant."""
+    """Return whether a format names the family of a variant."""
     return any(variant.instruction.family in context.families(condition) for condition in context.spec.block_formats[index].of)

@@ -38,7 +38,7 @@ class Family:
         self.name = name
         self._spec = catalog.database.spec
         self._uses: dict[str, list[LayoutUse]] = {}
-        #: Whether some of its variants demand ascending indices, where others do not.
+        #: True if some of its variants demand ascending indices, where others do not.
         self._ordered = False
         seen: set[int] = set()
         for instruction in catalog.all():

@@ -222,7 +222,7 @@ def _legal(fronts: Iterable[Front]) -> dict[str, str]:
 
 
 def _reads_shared_memory(instruction: Instruction) -> bool:
-    """Whether it has matrix descriptors."""
+    """Return whether it has matrix descriptors."""
     return any(operand.kind == "descriptor" for form in instruction.forms for operand in form.operands)
 
 

@@ -178,5 +178,5 @@ def _operands(instruction: Instruction) -> tuple[Operand, Operand] | None:
 
 
 def _whole(fragment: Operand, address: Operand) -> bool:
-    """Whether the rows at the addresses are the fragment's, bit for bit."""
+    """Return whether the rows at the addresses are the fragment's, bit for bit."""
     return fragment.cols * fragment.bits == 8 * address.row_bytes

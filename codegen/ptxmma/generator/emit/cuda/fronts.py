@@ -242,7 +242,7 @@ class Fronts:
 
 
 def depth_follows(members: Iterable[Instruction]) -> bool:
-    """Whether instructions of a family that differ in their depth differ in another argument of the front, too."""
+    """Return whether instructions of a family that differ in their depth differ in another argument of the front, too."""
     depths: dict[tuple[object, ...], int] = {}
     for instruction in members:
         depth = instruction.extents.get(_DEPTH)

@@ -157,7 +157,7 @@ class Relations:
                 self._plan(inner, _Place(None if struct in self._singletons else struct, field.name, layers))
 
     def _is_top(self, struct: type[msgspec.Struct]) -> bool:
-        """Whether it is the root, or a part of it that its own fields name: the spec of a database."""
+        """Return whether it is the root, or a part of it that its own fields name: the spec of a database."""
         return struct is self._root or struct in [inner for field in fields(self._root) for inner in _structs(field.type)]
 
     def _collect(self, value: msgspec.Struct, entry: _Entry) -> None:
@@ -224,11 +224,11 @@ class Relations:
         return Column(singular(self.name(owner)), "TEXT" if owner in self._named else "INTEGER", nullable, references=self.name(owner))
 
     def _is_column(self, field: Field) -> bool:
-        """Whether a field is a column of its struct's table: a scalar, or JSON."""
+        """Return whether a field is a column of its struct's table: a scalar, or JSON."""
         return not _structs(field.type) and not self._is_table(field)
 
     def _is_table(self, field: Field) -> bool:
-        """Whether a field is a table of scalars."""
+        """Return whether a field is a table of scalars."""
         layers, scalar = _layers(field.type)
         return layers in _TABLES and is_scalar(scalar)
 

@@ -86,5 +86,5 @@ def sql_type(kind: Type) -> tuple[str, bool]:
 
 
 def is_scalar(kind: Type) -> bool:
-    """Whether values of that type fit into a column."""
+    """Return whether values of that type fit into a column."""
     return all(isinstance(each, (StrType, IntType, BoolType, FloatType, LiteralType, NoneType)) for each in alternatives(kind))

@@ -121,7 +121,7 @@ def _stated(targets: requirements.Targets, variant: Variant) -> _Versions:
 
 
 def _is_free(form: Form, name: str) -> bool:
-    """Whether a form has a qualifier that is not copied from another one."""
+    """Return whether a form has a qualifier that is not copied from another one."""
     return name in form.qualifiers and not form.qualifiers[name][0].startswith("=")
 
 
@@ -178,7 +178,7 @@ def _where(condition: str) -> str:
 
 
 def _hidden(entry: InstructionSet, name: str) -> bool:
-    """Whether tables leave out the usual value of a qualifier: they do where every form has the qualifier."""
+    """Return whether tables leave out the usual value of a qualifier: they do where every form has the qualifier."""
     usual = entry.qualifiers[name].usual if name in entry.qualifiers else ""
     return bool(usual) and all(form.qualifiers.get(name, ("",))[0] for form in entry.forms)
 
@@ -221,7 +221,7 @@ def _sizes(values: Iterable[str]) -> str:
 
 
 def _names_types(entry: InstructionSet, name: str, elements: Container[str]) -> bool:
-    """Whether a qualifier is an element type in every form."""
+    """Return whether a qualifier is an element type in every form."""
     values = [value for form in entry.forms for value in form.qualifiers.get(name, ("",))]
     return all(value in elements or value.startswith("=") for value in values)
 

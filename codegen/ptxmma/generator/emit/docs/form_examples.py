@@ -57,7 +57,7 @@ def _call(instruction: Instruction, form: OperandForm, parts: list[Parameter], s
 
 
 def _needed(operand: Operand, part: Parameter) -> bool:
-    """Whether a template argument must be given."""
+    """Return whether a template argument must be given."""
     return bool(part.template) and operand.default is None
 
 

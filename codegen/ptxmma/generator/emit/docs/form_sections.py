@@ -151,7 +151,7 @@ def _neighbours(group: FormGroup, every: Sequence[FormGroup]) -> Iterator[tuple[
 
 
 def _is_counterpart(group: FormGroup, other: FormGroup) -> bool:
-    """Whether two groups multiply the same types alike, one of them a sparse A with twice the K."""
+    """Return whether two groups multiply the same types alike, one of them a sparse A with twice the K."""
     one, two = group.own[0], other.own[0]
     if (
         one.sparse == two.sparse

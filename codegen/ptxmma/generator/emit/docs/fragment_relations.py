@@ -68,7 +68,7 @@ class Relations:
 
 
 def _begins(whole: Layout, part: Layout, *, transposed: bool) -> bool:
-    """Whether a layout begins with another one."""
+    """Return whether a layout begins with another one."""
     if (whole.bits, whole.threads) != (part.bits, part.threads):
         return False
     axes = dict(zip(part.plane, reversed(whole.plane) if transposed else whole.plane, strict=True))

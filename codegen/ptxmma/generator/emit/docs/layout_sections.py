@@ -212,7 +212,7 @@ def _code(layout: Layout) -> list[str]:
 
 
 def _matters(layout: Layout, name: str) -> bool:
-    """Whether a formula shows an axis: not one that counts a single copy."""
+    """Return whether a formula shows an axis: not one that counts a single copy."""
     return name not in layout.apart or layout.axes[name] > 1
 
 

@@ -67,7 +67,7 @@ def table(
 
 
 def _is_shown(kind: Type) -> bool:
-    """Whether a field fits into a cell: a scalar, or a list of scalars or conditions."""
+    """Return whether a field fits into a cell: a scalar, or a list of scalars or conditions."""
     inner = [bare(each.item_type) for each in alternatives(kind) if isinstance(each, VarTupleType)]
     return not any(isinstance(each, (StructType, DictType)) for each in (*alternatives(kind), *inner)) or _is_condition(kind)
 

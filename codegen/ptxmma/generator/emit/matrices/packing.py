@@ -83,7 +83,7 @@ class Fragment(NamedTuple):
 
     @property
     def follows_n(self) -> bool:
-        """Whether the number of registers depends on n."""
+        """True if the number of registers depends on n."""
         return not self.places
 
 
