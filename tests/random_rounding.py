@@ -69,11 +69,11 @@ def multiplied(*numbers: float) -> Number:
 
 @functools.cache
 def floating() -> list[Instruction]:
-    """One floating-point instruction for each kind of arithmetic."""
+    """One floating-point instruction for each kind of arithmetic that the spec states."""
     by_semantics: dict[object, Instruction] = {}
     for instruction in one_of_each():
         types = [instruction.qualifiers.get(name) for name in ("atype", "btype", "ctype", "dtype", "stype", "rounding", "scale_vec")]
-        if layouts.element_type(instruction.database.spec, str(types[0])).form == "float":
+        if instruction.semantics() and layouts.element_type(instruction.database.spec, str(types[0])).form == "float":
             assert instruction.shape is not None
             by_semantics.setdefault((instruction.variant.instruction.name, instruction.shape[2], *types), instruction)
     return list(by_semantics.values())

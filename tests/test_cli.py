@@ -255,7 +255,7 @@ def test_a_name_of_several_instructions_and_one_of_none() -> None:
     for text in ("mbarrier.init.shared::cta.b64 [addr], 1;", "cp.async.bulk.commit_group", "SM61_DP4A"):
         none = CliRunner().invoke(main, ["show", text])
         assert none.exit_code == 2
-        assert "is not covered; covered are fence, ldmatrix, mma, movmatrix, stmatrix, " in none.output
+        assert re.search(r"is not covered; covered are (\w+, )*ldmatrix, (\w+, )*mma, (\w+, )*stmatrix, ", none.output)
         assert "no matrix instruction" not in none.output
     assert CliRunner().invoke(main, ["layout", "SM80_16x8x16_F32F16F16F32_TN", "--operand", "A", "--lane", "5"]).exit_code == 0
 
@@ -611,7 +611,8 @@ def test_two_options_for_one_value() -> None:
 
 def test_a_spelling_without_its_opcode() -> None:
     known = CliRunner().invoke(main, ["show", ".32x32b.x32"])
-    assert (known.exit_code, "it begins with a dot; the opcode comes first: fence, ldmatrix," in known.output) == (2, True)
+    assert known.exit_code == 2
+    assert re.search(r"it begins with a dot; the opcode comes first: fence, (\w+, )*ldmatrix,", known.output)
     assert "closest:\n  tcgen05.ld.sync.aligned.32x32b.x32.b32\n" in known.output
     unknown = CliRunner().invoke(main, ["show", ".kind::bogus"])
     assert (unknown.exit_code, "closest" in unknown.output) == (2, False)

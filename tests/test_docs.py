@@ -468,6 +468,12 @@ def test_pages_say_what_an_instruction_does(groups: list[FormGroup], outputs: di
             assert f"\n   {operation(instruction).statement(instruction)}\n" in before
 
 
+def test_the_guide_to_the_headers_lists_every_header_that_packs(root: Path, outputs: dict[str, str]) -> None:
+    headers = {path.name for path in (root / "generated" / "include" / "ptxmma").glob("*_pack.h")}
+    assert headers
+    assert set(re.findall(r"(\w+_pack\.h)", outputs["headers.txt"])) == headers
+
+
 def test_errata_are_on_the_pages_that_they_concern(catalog: Catalog, groups: list[FormGroup], outputs: dict[str, str]) -> None:
     """Those of single forms on their pages, those of a whole family on its own."""
     for erratum in catalog.database.spec.errata:

@@ -132,7 +132,7 @@ def test_nothing_is_close_to_other_instructions(spelling: str) -> None:
         ptxmma.instruction(spelling)
     assert caught.value.spelling == spelling
     assert caught.value.close == []
-    assert len(str(caught.value)) < 500
+    assert len(str(caught.value).partition("; covered are ")[0]) < 500
 
 
 def test_long_spellings_are_cut_and_only_legal_ones_offered() -> None:

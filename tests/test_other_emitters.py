@@ -252,7 +252,8 @@ def guide(root: Path, tmp_path_factory: pytest.TempPathFactory) -> _Guide:
 def test_the_guide_shows_what_happens(guide: _Guide) -> None:
     assert len(guide.sessions) >= 8
     for command, shown, text in guide.sessions:
-        assert is_shown(text, shown), f"$ {command}\n{text}"
+        files = re.compile(r"^\d+ files", re.M)  # one for each family
+        assert is_shown(files.sub("some files", text), files.sub("some files", shown)), f"$ {command}\n{text}"
 
 
 def test_rust_takes_the_constants_of_the_guide(guide: _Guide, catalog: Catalog, tmp_path: Path) -> None:

@@ -340,9 +340,13 @@ class _Nowhere:
 
 
 def _with(spec: Spec, name: str, **fields: Any) -> Spec:
-    (memory,) = spec.tensor_memories
-    changed = tuple(msgspec.structs.replace(each, **fields) if each.name == name else each for each in memory.layouts)
-    return msgspec.structs.replace(spec, tensor_memories=(msgspec.structs.replace(memory, layouts=changed),))
+    memories = tuple(
+        msgspec.structs.replace(
+            memory, layouts=tuple(msgspec.structs.replace(each, **fields) if each.name == name else each for each in memory.layouts)
+        )
+        for memory in spec.tensor_memories
+    )
+    return msgspec.structs.replace(spec, tensor_memories=memories)
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_products_of_single_bits_are_the_operation_of_the_spelling(catalog: Cata
     for instruction in catalog.all(lambda entry: entry.operation == "multiply"):
         named = {token for token in instruction.canonical.split(".") if token in signs}
         bitwise = {statement.bitwise for statement in instruction.semantics()}
-        assert bitwise == (named or {""}), instruction.canonical
+        assert bitwise == (named or {""}) or not instruction.semantics(), instruction.canonical
         for name in named:
             seen.add(name)
             assert f"popc(a[row][k] {signs[name]} b[k][col])" in operation(instruction).statement(instruction)

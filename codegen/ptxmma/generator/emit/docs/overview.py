@@ -7,6 +7,7 @@ from typing import Any
 
 from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.generator.emit import matrices
 from ptxmma.generator.emit.docs import family, rest, spec_pages
 from ptxmma.generator.emit.docs.errata_page import errata_list
 from ptxmma.generator.emit.docs.family import Row, needs, syntax
@@ -61,6 +62,12 @@ def scope(catalog: Catalog) -> str:
         run = f"{ran} of {len(members)} on {', '.join(map(rest.text, chips))}" if ran else rest.NOTHING
         rows.append((rest.link(name, rest.label("family", name)), rest.source(entry.source.rpartition(".")[0]), str(len(members)), run))
     return rest.table(("Family", "Chapter", "Variants", "Run"), rows)
+
+
+def headers(catalog: Catalog) -> str:
+    """The names of headers as a substitution, for the guide to the headers."""
+    packing = (f"ptxmma/{name}" if number == 0 else name for number, name in enumerate(matrices.family_headers(catalog)))
+    return f".. |headers that pack| replace:: {rest.codes(packing)}\n"
 
 
 def all_instructions(spec: Spec, forms: Forms) -> dict[str, Any]:

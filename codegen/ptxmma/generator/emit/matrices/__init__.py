@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ptxmma.catalog.instructions import Catalog
@@ -11,6 +11,7 @@ from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.matrices import packing, sparse_matrices
 from ptxmma.generator.emit.templating import banner, render
+from ptxmma.model import Spec
 
 _FOLDER = "generated/include/ptxmma"
 #: Bytes that a thread loads at once.
@@ -49,22 +50,36 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     memory, words = sorted({one.memory for one in elements}), sorted({one.register for one in elements} | {32})
     yield file("pack.h", "c/pack.h", "spec/types.yaml", elements=elements, memory=memory, words=words)
     widths = _widths(catalog)
-    # Loads and stores move matrices themselves.
-    for name in dict.fromkeys(entry.family for entry in spec.instructions if entry.operation == "multiply"):
-        own = [operand for operand in operands if operand.layout is not None and operand.layout.family == name]
-        fragments = packing.fragments(filter(_is_fragment, own), widths)
-        if fragments:
-            stem = c_text.identifier(name)
-            yield file(
-                f"{stem}_pack.h",
-                "c/family_pack.h",
-                "spec/layouts",
-                family=name,
-                stem=stem,
-                fragments=fragments,
-                metadata=[packing.metadata(one) for one in metadata.values() if one.layout.family == name],
-                follows_n=any(fragment.follows_n for fragment in fragments),
-            )
+    for name, own in _families(operands, spec).items():
+        fragments = packing.fragments(own, widths)
+        yield file(
+            _header(name),
+            "c/family_pack.h",
+            "spec/layouts",
+            family=name,
+            stem=c_text.identifier(name),
+            fragments=fragments,
+            metadata=[packing.metadata(one) for one in metadata.values() if one.layout.family == name],
+            follows_n=any(fragment.follows_n for fragment in fragments),
+        )
+
+
+def family_headers(catalog: Catalog) -> list[str]:
+    """The headers with the matrices of a family: ``"mma_pack.h"``."""
+    return [_header(name) for name in _families(_operands(catalog), catalog.database.spec)]
+
+
+def _header(family: str) -> str:
+    return f"{c_text.identifier(family)}_pack.h"
+
+
+def _families(operands: Iterable[Operand], spec: Spec) -> dict[str, list[Operand]]:
+    """The fragments of each family that multiplies; loads and stores move matrices themselves."""
+    families: dict[str, list[Operand]] = {entry.family: [] for entry in spec.instructions if entry.operation == "multiply"}
+    for operand in filter(_is_fragment, operands):
+        if operand.layout is not None and operand.layout.family in families:
+            families[operand.layout.family].append(operand)
+    return {name: own for name, own in families.items() if own}
 
 
 def _cuda(operands: list[Operand], kinds: list[sparse_matrices.Kind], metadata: dict[str, Metadata]) -> dict[str, Any]:

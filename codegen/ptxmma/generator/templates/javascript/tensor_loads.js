@@ -1,7 +1,8 @@
 /** Operands in tensor memory in the registers of a load, as `ptxmma.catalog.operands.tensor_fragment` says it. */
 
 import { arrangements } from "./arrangements.js";
-import { instructionGroups, instructionOf } from "./instructions.js";
+import { factsOf, instructionGroups, instructionOf } from "./instructions.js";
+import { memoryOf } from "./tensor_places.js";
 
 /** @typedef {import("./index.d.ts").Arrangement} Arrangement */
 /** @typedef {import("./index.d.ts").Instruction} Instruction */
@@ -12,14 +13,14 @@ import { instructionGroups, instructionOf } from "./instructions.js";
 const OPERATION_OF_LOADS = "tensor-load";
 
 /**
- * The loads whose registers take the whole elements of an operand, and no columns behind it.
+ * The loads of an operand's memory whose registers take its whole elements, and no columns after it.
  * @param {TensorPlaces} places
  * @returns {Instruction[]}
  */
 export function loadsOf(places) {
   const groups = instructionGroups().filter((group) => group.entry.operation === OPERATION_OF_LOADS);
   return groups.flatMap((group) => group.numbers.map((number) => instructionOf(group, number))).filter((load) => {
-    const table = fragmentOf(load);
+    const table = memoryOf(factsOf(load)) === places.memory && fragmentOf(load);
     return table && table.cols <= places.columns && (table.operand.bits >= places.memory.cell || (!places.layout.at.bit && table.operand.bits >= places.width));
   });
 }

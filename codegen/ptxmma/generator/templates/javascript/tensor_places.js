@@ -115,6 +115,15 @@ export function tensorOperands(instruction, product) {
 }
 
 /**
+ * The memory that an instruction with these facts reaches.
+ * @param {Record<string, string | number>} facts
+ * @returns {TensorMemory | undefined}
+ */
+export function memoryOf(facts) {
+  return tensorMemories.find((each) => each.of && holds(each.of, facts)) ?? tensorMemories.find((each) => !each.of);
+}
+
+/**
  * @param {string} name
  * @param {Operand} operand
  * @param {Instruction} instruction
@@ -132,7 +141,7 @@ function operandPlaces(name, operand, instruction, product) {
   if (element) Object.assign(numbers, containerOf(element, facts));
   if (pattern) Object.assign(numbers, { ratio: pattern.chunk / pattern.kept, chunk_size: pattern.chunk });
   if (product?.block) numbers.blocks = numbers.k / numbers.ratio / product.block;
-  const memory = tensorMemories.find((each) => each.of && holds(each.of, facts)) ?? tensorMemories.find((each) => !each.of);
+  const memory = memoryOf(facts);
   const layout = memory?.layouts.find((each) => each.operand === operand.kind && (!each.matrix || each.matrix === operand.of) && holds(each.of, { ...facts, ...numbers }));
   const type = { "tensor-scales": String(values.stype ?? ""), "tensor-metadata": "", "tensor-copy": "" }[operand.kind] ?? element;
   return memory && layout ? new TensorPlaces(name, operand, memory, layout, numbers, type) : null;
