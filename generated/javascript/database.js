@@ -3843,6 +3843,11 @@ export const database = {
    {"of":"name=tcgen05.mma.ws","m":[32,64,128],"n":[[64,128,64],[256,256,8]]},
    {"of":"name=tcgen05.mma.ws.sp","m":[32,64,128],"n":[[64,128,64]]}
   ],
+  "limits": [
+   {"of":"ashift=ashift","m":[128,256]},
+   {"of":"cta_group=cta_group::1 kind=kind::f8f6f4|kind::mxf8f6f4|kind::i8 b_majorness=MN","n":[[16,256,16]]},
+   {"of":"cta_group=cta_group::2 kind=kind::f8f6f4|kind::mxf8f6f4|kind::i8 b_majorness=MN","n":[[32,256,32]]}
+  ],
   "scales": [
    {"of":"kind=kind::mxf8f6f4","stype":["ue8m0"],"block":32},
    {"of":"kind=kind::mxf4","stype":["ue8m0"],"block":32},

@@ -475,6 +475,8 @@ export interface DatabaseTables {
     depths: { of: string; k: number; targets?: string[] }[];
     sparsities?: { of: string; version: string; targets?: string[] }[];
     shapes: { of: string; m: number[]; n: [first: number, last: number, step: number][] }[];
+    /** The M or N that qualifiers and fields of the instruction descriptor leave. */
+    limits?: { of: string; m?: number[]; n?: [first: number, last: number, step: number][] }[];
     scales?: { of: string; stype: string[]; block: number; targets?: string[] }[];
   };
   /** The containers of narrow elements. */

@@ -12,10 +12,13 @@ import { holds } from "./short_texts.js";
 
 /** The operation of the instructions whose shape a descriptor says. */
 const OPERATION_OF_PRODUCTS = "tensor-multiply";
+/** What a product chooses. */
+const ARGUMENTS = ["dtype", "atype", "btype", "k", "sparsity_version", "m", "n", "stype"];
 
 /**
  * The product of an opcode that has the given values where they are legal, and the usual ones elsewhere; null where the opcode says all itself.
- * The values are chosen in this order: types of D, A and B, the depth K, the version of sparsity, M, N, the type of scale factors. What is legal depends on those before.
+ * The values are chosen in this order: types of D, A and B, the depth K, the version of sparsity, M, N, the type of scale factors. What is legal depends on those before,
+ * and on fields of the instruction descriptor that are given beside them, such as `b_majorness`.
  * @param {Instruction} instruction
  * @param {Record<string, string | number>} given
  * @returns {TensorProduct | null}
@@ -23,7 +26,8 @@ const OPERATION_OF_PRODUCTS = "tensor-multiply";
 export function tensorProduct(instruction, given = {}) {
   const rules = database.products;
   /** @type {Facts} */
-  const facts = factsOf(instruction);
+  const facts = { ...given, ...factsOf(instruction) };
+  for (const name of ARGUMENTS) delete facts[name];
   const fitting = (/** @type {{of: string}[] | undefined} */ rows) => (rows ?? []).filter((row) => holds(row.of, facts));
   let types = /** @type {NonNullable<typeof rules>["types"]} */ (fitting(rules?.types));
   if (!rules || !types.length || instruction.operation !== OPERATION_OF_PRODUCTS) return null;
@@ -44,9 +48,11 @@ export function tensorProduct(instruction, given = {}) {
   if (sparsities.length) choose("sparsity_version", sparsities.map((row) => row.version), sparsities[0].version);
   const sparsity = sparsities.find((row) => row.version === facts.sparsity_version);
   const shapes = /** @type {typeof rules.shapes} */ (fitting(rules.shapes));
-  const sizes = [...new Set(shapes.flatMap((row) => row.m))].sort((one, other) => one - other);
+  const limits = () => /** @type {NonNullable<typeof rules.limits>} */ (fitting(rules.limits));
+  const sizes = [...new Set(shapes.flatMap((row) => row.m))].filter((m) => limits().every((row) => row.m?.includes(m) ?? true)).sort((one, other) => one - other);
   choose("m", sizes, nearestTo(sizes, 128));
-  const columns = numbersOfProducts(shapes.filter((row) => row.m.includes(Number(facts.m))));
+  const own = numbersOfProducts(shapes.filter((row) => row.m.includes(Number(facts.m))));
+  const columns = own.filter((n) => limits().every((row) => !row.n || numbersOfProducts([{ n: row.n }]).includes(n)));
   choose("n", columns, nearestTo(columns, 64));
   const scales = /** @type {NonNullable<typeof rules.scales>} */ (fitting(rules.scales));
   if (scales.length) choose("stype", [...new Set(scales.flatMap((row) => row.stype))], scales[0].stype[0]);

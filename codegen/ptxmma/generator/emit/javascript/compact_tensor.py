@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 from ptxmma.generator.emit.javascript.shortening import condition, table, without_empty
-from ptxmma.model import Spec, TensorLayout, TensorMemory, TensorProducts, formula
+from ptxmma.model import Range, Spec, TensorLayout, TensorMemory, TensorProducts, formula
 
 _PACKED = "bits"
 
@@ -67,8 +68,13 @@ def _products(rules: TensorProducts) -> dict[str, Any]:
         types=[{"of": condition(row.of), "dtype": row.dtype, "atype": row.atype, "btype": row.btype} for row in rules.types],
         depths=[{"of": condition(row.of), "k": row.k} | without_empty(targets=row.targets) for row in rules.depths],
         sparsities=[{"of": condition(row.of), "version": row.version} | without_empty(targets=row.targets) for row in rules.sparsities],
-        shapes=[{"of": condition(row.of), "m": row.m, "n": [(span.first, span.last, span.step) for span in row.n]} for row in rules.shapes],
+        shapes=[{"of": condition(row.of), "m": row.m, "n": _spans(row.n)} for row in rules.shapes],
+        limits=[{"of": condition(row.of)} | without_empty(m=row.m, n=_spans(row.n)) for row in rules.limits],
         scales=[
             {"of": condition(row.of), "stype": row.stype, "block": row.block} | without_empty(targets=row.targets) for row in rules.scales
         ],
     )
+
+
+def _spans(ranges: Iterable[Range]) -> list[tuple[int, int, int]]:
+    return [(span.first, span.last, span.step) for span in ranges]
