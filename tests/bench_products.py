@@ -11,7 +11,7 @@ from bench_rounds import in_turn
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import instruction
 from ptxmma.matrices.packed_bytes import pack_bytes
-from ptxmma.matrices.products.operands import product_operands
+from ptxmma.matrices.product_operands import product_operands
 from ptxmma.matrices.products.whole import matmul
 
 _SIZE = 512

@@ -14,8 +14,8 @@ from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, run
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.matrices import float_codes, scaling
-from ptxmma.matrices.scaling import Format
+from ptxmma.matrices import scaling
+from ptxmma.matrices.scaling import Format, float_codes
 from ptxmma.model import BlockFormat
 
 _OK, _SIZE, _RANGE, _NOT_FINITE, _NULL, _MULTIPLE, _TOO_LARGE = 0, 1, 3, 6, 7, 8, 9

@@ -19,8 +19,8 @@ from hypothesis.extra import numpy as arrays
 from ptxmma.arrays import elements as types
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.matrices import float_codes, scaling
-from ptxmma.matrices.scaling import Format
+from ptxmma.matrices import scaling
+from ptxmma.matrices.scaling import Format, float_codes
 from ptxmma.model import ElementType
 
 _NAMES = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4", "nvfp4")

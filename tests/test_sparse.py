@@ -21,7 +21,9 @@ import ptxmma
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import catalog
-from ptxmma.matrices import sparse, sparse_blocks, torch_sparse
+from ptxmma.matrices import sparse
+from ptxmma.matrices.sparse import blocks as sparse_blocks
+from ptxmma.matrices.sparse import torch_format as torch_sparse
 from ptxmma.model import Choice, ElementType, Granularity
 
 _SPEC = catalog().database.spec

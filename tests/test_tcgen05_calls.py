@@ -13,8 +13,8 @@ from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.variants import recased
 from ptxmma.generator.emit.products import calls
-from ptxmma.matrices import tensor_scales
 from ptxmma.matrices.descriptors import of_product
+from ptxmma.matrices.scaling import tensor_memory as tensor_scales
 
 pytestmark = pytest.mark.nvcc
 

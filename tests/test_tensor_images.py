@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma.matrices import scaling, sparse, tensor_scales
-from ptxmma.matrices.tensor_scales import Step
+from ptxmma.matrices import scaling, sparse
+from ptxmma.matrices.scaling import tensor_memory as tensor_scales
+from ptxmma.matrices.scaling.tensor_memory import Step
 
 _ONE, _PAIR = ("tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.cta_group::2.kind::f16")
 _BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}

@@ -25,7 +25,7 @@ from ptxmma.catalog.products import resolution
 from ptxmma.generator import tensor_proof
 from ptxmma.generator.emit import python_layouts, tensor_functions
 from ptxmma.generator.problems import Position
-from ptxmma.matrices.pictures import tensor_pictures
+from ptxmma.matrices.pictures import tensor_memory as tensor_pictures
 from ptxmma.model import COORDINATES, Spec
 from ptxmma.model.digits import NotDigitsError
 

@@ -14,7 +14,7 @@ from ptxmma.catalog.descriptors.lookup import codec
 from ptxmma.catalog.instructions import Missing
 from ptxmma.catalog.products.product_descriptor import of_product
 from ptxmma.catalog.products.product_rules import IllegalProductError
-from ptxmma.matrices.sparse_pattern import pattern_of
+from ptxmma.matrices.sparse.patterns import pattern_of
 
 _BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
 _S8: dict[str, Any] = {"dtype": "s32", "atype": "s8", "btype": "s8"}

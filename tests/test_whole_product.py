@@ -15,8 +15,8 @@ from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.matrices import scaling, sparse
+from ptxmma.matrices.product_operands import product_operands
 from ptxmma.matrices.products import whole
-from ptxmma.matrices.products.operands import product_operands
 from random_operands import Draw, one_of_each, small
 from random_rounding import Chip, Number, Rounding, added, drawn, floating
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
-from ptxmma.matrices.products.operands import Multiplicand, product_operands
+from ptxmma.matrices.product_operands import Multiplicand, product_operands
 from ptxmma.matrices.shared.suspicions import suspicions
 from ptxmma.ptx.known_bits import Bits, KnownBits, RegisterBits
 from ptxmma.ptx.literals import integer

@@ -19,7 +19,7 @@ from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
-from ptxmma.matrices.products.operands import Multiplicand, described
+from ptxmma.matrices.product_operands import Multiplicand, described
 from ptxmma.matrices.shared.suspicions import Suspicion, suspicions
 from ptxmma.model import matches
 from ptxmma.ptx.known_bits import Bits, KnownBits, RegisterBits

@@ -27,7 +27,7 @@ def within(option: str, value: int, limit: int) -> None:
 def elsewhere(instruction: Instruction, matrix: str) -> str:
     """The command that shows a matrix in shared memory; empty if the instruction does not read it through a descriptor."""
     from ptxmma.catalog.descriptors.shared_formats import matrix_format
-    from ptxmma.matrices.products.operands import described
+    from ptxmma.matrices.product_operands import described
 
     each = described(instruction).get(matrix)
     if each is None:

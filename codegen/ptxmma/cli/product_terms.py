@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ptxmma.catalog.operands.tensor_fragment import RegisterPlace
     from ptxmma.cli.render import Cell
     from ptxmma.matrices.places import Spot
-    from ptxmma.matrices.products.operands import Multiplicand, ProductOperands
+    from ptxmma.matrices.product_operands import Multiplicand, ProductOperands
     from ptxmma.matrices.shared.canonical import Geometry
     from ptxmma.matrices.tracing import Source, Term, Trace
 
@@ -58,7 +58,7 @@ def show(
 
 def _table(instruction: Instruction, traced: Trace, form: str, described: Set[str]) -> None:
     from ptxmma.cli.render import Table, draw
-    from ptxmma.matrices.products.operands import product_operands
+    from ptxmma.matrices.product_operands import product_operands
 
     operands = product_operands(instruction)
     words = _Words(operands, _names(instruction), described, instruction.extents.get("ctas", 1) > 1)

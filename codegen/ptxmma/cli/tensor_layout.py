@@ -156,7 +156,7 @@ def _selecting(placed: TensorPlaces, at: tuple[int, int, int, int]) -> str:
 
 def _show_blocks(placed: TensorPlaces, given: Mapping[str, int], form: str) -> None:
     """The whole operand."""
-    from ptxmma.matrices.pictures import tensor_pictures
+    from ptxmma.matrices.pictures import tensor_memory as tensor_pictures
 
     selected = {name: value for name, value in given.items() if name in placed.selections}
     if form == "svg":

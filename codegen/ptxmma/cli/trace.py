@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import Operand
-    from ptxmma.matrices.products.operands import Multiplicand
+    from ptxmma.matrices.product_operands import Multiplicand
     from ptxmma.matrices.shared.canonical import Geometry
 
 _MAJOR = click.Choice(["k", "mn"], case_sensitive=False)

@@ -11,7 +11,7 @@ from ptxmma.catalog.instructions import instruction as find
 from ptxmma.matrices.operations import operation
 from ptxmma.matrices.products.in_registers import Emulated as Emulated  # it belongs to what this module offers
 from ptxmma.matrices.products.in_tensor_memory import TensorEmulated as TensorEmulated
-from ptxmma.matrices.transfers import Moved as Moved
+from ptxmma.matrices.transfers.memory import Moved as Moved
 
 
 def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any:

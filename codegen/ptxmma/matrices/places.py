@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from ptxmma.arguments import integer
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.arrangements import Place, arrangement, bit_range
@@ -84,3 +85,71 @@ def register_place(instruction: Instruction, operand: Operand, lane: int, elemen
 def element_text(name: str, axes: Sequence[str]) -> str:
     """An element by the names of its axes: ``"r[matrix][row][col]"``."""
     return name + "".join(f"[{axis}]" for axis in axes)
+
+
+def memory_bits(instruction: Instruction) -> int:
+    """Bits of an element in memory, where registers may have wider ones."""
+    return operand_of(instruction, "address").memory_bits
+
+
+def checked_stride(instruction: Instruction, stride: Any) -> int:
+    """Elements from a row, or column, to the next; 0 for an instruction that takes the address of each row from a thread.
+
+    Raises:
+        TypeError: a stride that is not an integer.
+        ValueError: a stride with which rows overlap, or one for an instruction that takes none.
+    """
+    address = operand_of(instruction, "address")
+    if address.layout is not None:
+        if stride is not None:
+            raise ValueError(f"{instruction.canonical} takes no stride: each {address.axes[-1]} has its own address")
+        return 0
+    operand = operand_of(instruction, "stride")
+    assert operand.default is not None
+    elements = operand.default if stride is None else integer(operand.name, stride)
+    if elements < operand.default:
+        raise ValueError(
+            f"the behaviour of {instruction.canonical} is undefined with a stride of {elements} elements: rows, or columns, have "
+            f"{operand.default}"
+        )
+    return elements
+
+
+def memory_offset(instruction: Instruction, at: Mapping[str, Any], stride: int) -> tuple[Any, Any]:
+    """The thread whose address an element is counted from, and its lowest bit from there on.
+
+    Args:
+        instruction: one that loads or stores.
+        at: the place of the element, by the axes of the fragment: integers, or arrays.
+        stride: as :func:`checked_stride` gives it.
+
+    Returns:
+        ``(lane, bit)``; the lane is None where all threads pass one address.
+    """
+    address, fragment = operand_of(instruction, "address"), operand_of(instruction, "fragment")
+    if address.layout is None:
+        slow, fast = (at[axis] for axis in operand_of(instruction, "stride").order)
+        return None, (slow * stride + fast) * memory_bits(instruction)
+    lane = address.locate(**{axis: at[axis] for axis in address.axes})
+    place: Any = 0
+    for axis in fragment.axes:
+        if axis not in address.axes:
+            place = place * fragment.sizes[axis] + at[axis]
+    return lane, place * memory_bits(instruction)
+
+
+def memory_place(instruction: Instruction, at: Mapping[str, int], stride: int) -> MemoryPlace:
+    """Where one element lies in memory; arguments as for :func:`memory_offset`."""
+    lane, bit = memory_offset(instruction, at, stride)
+    return MemoryPlace(lane, bit // 8, bit % 8, memory_bits(instruction))
+
+
+def memory_text(instruction: Instruction) -> str:
+    """An element in memory as a formula: ``"p[matrix][row][col]"``, or ``"p[row * stride + col]"``."""
+    address, fragment = operand_of(instruction, "address"), operand_of(instruction, "fragment")
+    if address.layout is not None:
+        inner = [axis for axis in fragment.axes if axis not in address.axes]
+        return element_text(element_text(address.name, address.axes), inner)
+    stride = operand_of(instruction, "stride")
+    slow, fast = stride.order
+    return f"{address.name}[{slow} * {stride.name} + {fast}]"

@@ -29,7 +29,8 @@ from ptxmma.catalog.operands.scales import Scales
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.matrices import packing
 from ptxmma.generator.emit.matrices.sparse_matrices import memory_bits
-from ptxmma.matrices import float_codes, scaling, sparse
+from ptxmma.matrices import scaling, sparse
+from ptxmma.matrices.scaling import float_codes
 from ptxmma.model import BlockFormat, ElementType, Granularity
 
 #: Cases in one source file: few enough that the compiler's processes share the work.

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.matrices.operations.effect_operation import Allocate, Shift, Synchronise, TensorCopy
-from ptxmma.matrices.operations.load_operation import Load
-from ptxmma.matrices.operations.multiply_operation import Multiply, TensorMultiply
+from ptxmma.matrices.operations.effect import Allocate, Shift, Synchronise, TensorCopy
+from ptxmma.matrices.operations.multiply import Multiply, TensorMultiply
 from ptxmma.matrices.operations.operation import Operation
-from ptxmma.matrices.operations.store_operation import Store
-from ptxmma.matrices.operations.tensor_transfer_operation import TensorCompress, TensorLoad, TensorReduce, TensorStore
-from ptxmma.matrices.operations.transpose_operation import Transpose
+from ptxmma.matrices.operations.tensor_transfer import TensorCompress, TensorLoad, TensorReduce, TensorStore
+from ptxmma.matrices.operations.transfer import Load, Store, Transpose
 
 __all__ = ["OPERATIONS", "Operation", "operation"]
 

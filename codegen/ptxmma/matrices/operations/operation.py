@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.products.operands import Multiplicand
+from ptxmma.matrices.product_operands import Multiplicand
 from ptxmma.model import InstructionSet
 
 

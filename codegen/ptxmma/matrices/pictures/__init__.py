@@ -5,16 +5,14 @@ A module for each kind of picture; ``svg_sheet`` draws them.
 
 from __future__ import annotations
 
-from ptxmma.matrices.pictures.cell_table import Mark, table
-from ptxmma.matrices.pictures.field_picture import Field, bit_fields
-from ptxmma.matrices.pictures.fragment_pictures import element_letter, fragment, seen
-from ptxmma.matrices.pictures.memory_pictures import atom, image
-from ptxmma.matrices.pictures.operand_pictures import addresses, metadata, operand, scales
+from ptxmma.matrices.pictures.fragments import element_letter, fragment, seen
+from ptxmma.matrices.pictures.memory import atom, image
+from ptxmma.matrices.pictures.operands import addresses, metadata, operand, scales, storage
+from ptxmma.matrices.pictures.sheet import BLANK, TIMES, colour
+from ptxmma.matrices.pictures.sheet import COLOURS as COLOURS
 from ptxmma.matrices.pictures.shown_layout import block, by_register, period, shown_columns, size
-from ptxmma.matrices.pictures.storage_picture import storage
-from ptxmma.matrices.pictures.svg_sheet import BLANK, TIMES, colour
-from ptxmma.matrices.pictures.svg_sheet import COLOURS as COLOURS
-from ptxmma.matrices.pictures.tensor_pictures import tensor
+from ptxmma.matrices.pictures.tables import Field, Mark, bit_fields, table
+from ptxmma.matrices.pictures.tensor_memory import tensor
 
 __all__ = [
     "BLANK", "TIMES", "Field", "Mark", "addresses", "atom", "bit_fields", "block", "by_register", "colour", "element_letter", "fragment",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from ptxmma.matrices.pictures.svg_sheet import TIMES
+from ptxmma.matrices.pictures.sheet import TIMES
 from ptxmma.model import COPY, Layout
 from ptxmma.model.bitmap import Run
 

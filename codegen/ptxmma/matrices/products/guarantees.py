@@ -11,9 +11,9 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction
+from ptxmma.matrices.product_operands import product_operands
 from ptxmma.matrices.products import arithmetic
 from ptxmma.matrices.products.arithmetic import Products
-from ptxmma.matrices.products.operands import product_operands
 from ptxmma.model import ElementType
 
 #: How far from :attr:`Products.value` each sum may be, by the products and how far each addend may be from C.

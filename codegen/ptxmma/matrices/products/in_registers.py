@@ -15,9 +15,9 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.matrices import shared_memory
+from ptxmma.matrices.product_operands import ADDEND, ADDS, IN_REGISTERS, METADATA, A, B, check_given, product_operands, scales_of
 from ptxmma.matrices.products.guarantees import MANUAL, guarantees, judged, refuse_unobserved, rounded
 from ptxmma.matrices.products.matrices import Matrices, check_batches
-from ptxmma.matrices.products.operands import ADDEND, ADDS, IN_REGISTERS, METADATA, A, B, check_given, product_operands, scales_of
 from ptxmma.matrices.products.register_operands import RegisterOperands
 from ptxmma.model import ElementType
 

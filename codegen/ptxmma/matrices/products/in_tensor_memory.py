@@ -21,9 +21,7 @@ from ptxmma.catalog.descriptors.lookup import codec
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.matrices.places import operand_of
-from ptxmma.matrices.products.guarantees import MANUAL, admitted, guarantees, rounded
-from ptxmma.matrices.products.matrices import Matrices, check_batches
-from ptxmma.matrices.products.operands import (
+from ptxmma.matrices.product_operands import (
     ADDEND,
     AS_MATRICES,
     METADATA,
@@ -36,6 +34,8 @@ from ptxmma.matrices.products.operands import (
     scale_blocks,
     scales_of,
 )
+from ptxmma.matrices.products.guarantees import MANUAL, admitted, guarantees, rounded
+from ptxmma.matrices.products.matrices import Matrices, check_batches
 from ptxmma.model import ElementType
 
 #: The parameter of each part.

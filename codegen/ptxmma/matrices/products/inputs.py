@@ -11,7 +11,7 @@ from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand, TensorOperand
 from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
 from ptxmma.matrices.places import MemoryPlace, Spot, TensorPlace
-from ptxmma.matrices.products.operands import METADATA, A, Part, forms_with, product_operands, scales_of
+from ptxmma.matrices.product_operands import METADATA, A, Part, forms_with, product_operands, scales_of
 from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.model import Granularity
 

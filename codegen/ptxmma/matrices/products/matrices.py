@@ -13,8 +13,8 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.matrices import sparse
+from ptxmma.matrices.product_operands import ADDEND, METADATA, A, B, Part, ProductOperands, product_operands, scale_blocks, scales_of
 from ptxmma.matrices.products.arithmetic import Factors, Products
-from ptxmma.matrices.products.operands import ADDEND, METADATA, A, B, Part, ProductOperands, product_operands, scale_blocks, scales_of
 from ptxmma.model import Semantics
 
 

@@ -12,7 +12,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.matrices import shared_memory
-from ptxmma.matrices.products.operands import ADDEND, ADDS, IN_REGISTERS, METADATA, SELECTOR, A, B, Part, product_operands, scales_of
+from ptxmma.matrices.product_operands import ADDEND, ADDS, IN_REGISTERS, METADATA, SELECTOR, A, B, Part, product_operands, scales_of
 
 #: The parameter of each part.
 _NAMES = {part: name for name, part in IN_REGISTERS.items()}

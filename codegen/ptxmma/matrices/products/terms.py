@@ -9,8 +9,8 @@ from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands.tensor_fragment import RegisterPlace
 from ptxmma.matrices.arrangements import Place
 from ptxmma.matrices.places import Spot, TensorPlace
+from ptxmma.matrices.product_operands import A, B
 from ptxmma.matrices.products.inputs import Inputs
-from ptxmma.matrices.products.operands import A, B
 
 
 class Source(NamedTuple):

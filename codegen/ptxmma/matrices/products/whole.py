@@ -17,11 +17,7 @@ from ptxmma.arrays.elements import Array
 from ptxmma.arrays.metadata_bytes import row_major
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.instructions import instruction as find
-from ptxmma.matrices.products import arithmetic
-from ptxmma.matrices.products.arithmetic import Products
-from ptxmma.matrices.products.guarantees import MANUAL, Bound, guarantees, judged, refuse_unobserved, rounded
-from ptxmma.matrices.products.matrices import Matrices
-from ptxmma.matrices.products.operands import (
+from ptxmma.matrices.product_operands import (
     ADDEND,
     AS_MATRICES,
     METADATA,
@@ -35,6 +31,10 @@ from ptxmma.matrices.products.operands import (
     scale_blocks,
     scales_of,
 )
+from ptxmma.matrices.products import arithmetic
+from ptxmma.matrices.products.arithmetic import Products
+from ptxmma.matrices.products.guarantees import MANUAL, Bound, guarantees, judged, refuse_unobserved, rounded
+from ptxmma.matrices.products.matrices import Matrices
 from ptxmma.model import ElementType
 
 #: The parameter of each part.

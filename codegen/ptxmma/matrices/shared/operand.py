@@ -9,7 +9,7 @@ import numpy as np
 
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Instruction, Missing
-from ptxmma.matrices.products.operands import described
+from ptxmma.matrices.product_operands import described
 from ptxmma.matrices.shared.image import SharedLayout
 
 

@@ -15,7 +15,7 @@ from ptxmma.catalog.descriptors.shared_formats import reads
 from ptxmma.catalog.instructions import Catalog, DatabaseLike, catalog
 from ptxmma.catalog.products import product_rules
 from ptxmma.catalog.products.resolution import OPERATION
-from ptxmma.matrices.products.operands import Multiplicand, product_operands
+from ptxmma.matrices.product_operands import Multiplicand, product_operands
 from ptxmma.matrices.shared.canonical import STRIDES, Canonical, canonical, matrix_codec, mode_of
 from ptxmma.matrices.shared.descriptor import Descriptor, base_offset
 from ptxmma.matrices.shared.readable_types import majornesses, memory_of, paddings, readable

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.pictures.svg_sheet import TO
+from ptxmma.matrices.pictures.sheet import TO
 from ptxmma.model import COPY, Layout
 
 

@@ -16,7 +16,7 @@ from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.docs.tensor_uses import TensorUse
 from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.matrices import pictures
-from ptxmma.matrices.pictures import tensor_pictures
+from ptxmma.matrices.pictures import tensor_memory as tensor_pictures
 from ptxmma.model import COORDINATES, TensorLayout, TensorMemory
 
 #: Columns of B in the pictures of its scale factors.

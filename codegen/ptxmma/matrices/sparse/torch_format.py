@@ -11,9 +11,9 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.metadata_bytes import row_major
 from ptxmma.catalog.instructions import catalog
-from ptxmma.matrices.products.operands import product_operands
-from ptxmma.matrices.sparse_arguments import refuse_illegal, refuse_unfitting
-from ptxmma.matrices.sparse_pattern import Pattern, pattern
+from ptxmma.matrices.product_operands import product_operands
+from ptxmma.matrices.sparse.arguments import refuse_illegal, refuse_unfitting
+from ptxmma.matrices.sparse.patterns import Pattern, pattern
 
 
 class Compressed(NamedTuple):

@@ -1,19 +1,4 @@
-"""Structured sparsity: prune a matrix, check it, compress it to values and metadata, and back (PTX ISA 9.7.14.6.1).
-
-A pattern is named as in the spec: of each chunk of 4 elements of a row ``"2:4"`` keeps 2, of each 2 ``"1:2"`` keeps 1, and of each
-8, taken in pairs, ``"4:8"`` keeps 2 pairs.  A sparse matrix (..., R, C) is compressed to
-
-- values (..., R, C * kept / chunk), of the matrix's own dtype, and
-- row-major metadata, ``uint8`` (..., R, C / chunk / 2): a 4-bit field for each chunk, two in a byte, the earlier chunk in the low four
-  bits.  Its bytes as little-endian 16-bit words are PyTorch's metadata before the reordering that :func:`to_torch` does.
-
-Matrices are arrays of the dtype of an element type, or of unsigned integers that hold its bits, with ``element`` to say which type that
-is; torch tensors on the CPU serve as well, and give torch tensors.  Negative zero counts as zero.  ``uint8`` is the dtype of u8 and
-holds the bits of every narrower type, and of those of 8 bits: it always needs ``element``.
-
-cuSPARSELt's compressed buffers are not converted: the values come first in them, but NVIDIA does not document the metadata that
-follows and reserves to change it.  Go through the sparse matrix: for cuSPARSELt give :func:`decompress`'s result to its own compression.
-"""
+"""Prunes, checks, compresses and decompresses sparse matrices."""
 
 from __future__ import annotations
 
@@ -25,19 +10,12 @@ import numpy as np
 
 from ptxmma.arrays import elements
 from ptxmma.arrays.metadata_bytes import FIELDS, row_major
-from ptxmma.arrays.metadata_bytes import fields as fields  # these belong to what this module offers
-from ptxmma.arrays.metadata_bytes import from_fields as from_fields
 from ptxmma.arrays.shapes import cropped_shape
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.matrices.sparse_arguments import bits_of, checked_mask, checked_matrix, refuse_illegal, refuse_unfitting, type_of
-from ptxmma.matrices.sparse_blocks import NotSparseError as NotSparseError
-from ptxmma.matrices.sparse_blocks import bases, cut, flat, largest, magnitude_bits, occupied_units, parts, refuse_crowded, word_of
-from ptxmma.matrices.sparse_pattern import Pattern as Pattern
-from ptxmma.matrices.sparse_pattern import narrowed, pattern_of
-from ptxmma.matrices.sparse_pattern import pattern as pattern
-from ptxmma.matrices.torch_sparse import Compressed as Compressed
-from ptxmma.matrices.torch_sparse import from_torch as from_torch
-from ptxmma.matrices.torch_sparse import to_torch as to_torch
+from ptxmma.matrices.sparse.arguments import bits_of, checked_mask, checked_matrix, refuse_illegal, refuse_unfitting, type_of
+from ptxmma.matrices.sparse.blocks import bases, cut, flat, largest, magnitude_bits, occupied_units, parts, refuse_crowded, word_of
+from ptxmma.matrices.sparse.patterns import Pattern, narrowed, pattern_of
+from ptxmma.matrices.sparse.torch_format import Compressed
 from ptxmma.model import ElementType
 
 

@@ -10,8 +10,7 @@ from ptxmma.catalog.operands import Operand, TensorOperand
 from ptxmma.catalog.roles import multiplicands
 from ptxmma.matrices.operations.operation import Operation, lacks_operands
 from ptxmma.matrices.places import TensorPlace, element_text
-from ptxmma.matrices.products.inputs import RegisterInputs, TensorInputs, element_bits, table
-from ptxmma.matrices.products.operands import (
+from ptxmma.matrices.product_operands import (
     AS_MATRICES,
     IN_REGISTERS,
     Multiplicand,
@@ -21,6 +20,7 @@ from ptxmma.matrices.products.operands import (
     product_operands,
     refuse_shift,
 )
+from ptxmma.matrices.products.inputs import RegisterInputs, TensorInputs, element_bits, table
 from ptxmma.matrices.products.terms import Trace, terms
 from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.model import InstructionSet

@@ -11,8 +11,8 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.metadata_bytes import FIELDS, fields
 from ptxmma.arrays.shapes import whole_shape
-from ptxmma.matrices.sparse_blocks import Bools, Bytes, at, refuse_crowded
-from ptxmma.matrices.sparse_pattern import Pattern
+from ptxmma.matrices.sparse.blocks import Bools, Bytes, at, refuse_crowded
+from ptxmma.matrices.sparse.patterns import Pattern
 from ptxmma.model import ElementType, Spec
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
-from ptxmma.matrices.pictures.svg_sheet import BLANK, TO, Panel, cut, sheet, xml
+from ptxmma.matrices.pictures.sheet import BLANK, TO, Panel, cut, sheet, xml
 from ptxmma.model import formula
 
 #: From where pictures count.

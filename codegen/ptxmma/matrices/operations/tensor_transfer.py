@@ -67,7 +67,7 @@ class TensorLoad(TensorTransfer):
 
     def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
         """Works on arrays."""
-        from ptxmma.matrices import tensor_transfers
+        from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
 
         return tensor_transfers.load
 
@@ -93,7 +93,7 @@ class TensorReduce(TensorLoad):
         Raises:
             Missing: a lane has two accesses, and no source says which of them a thread reduces.
         """
-        from ptxmma.matrices import tensor_transfers
+        from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
 
         if len(self.traced(instruction).axes) > len(_CELL):
             raise Missing(
@@ -132,7 +132,7 @@ class TensorStore(TensorTransfer):
 
     def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
         """Works on arrays."""
-        from ptxmma.matrices import tensor_transfers
+        from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
 
         return tensor_transfers.store
 

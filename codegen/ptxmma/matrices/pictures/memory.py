@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxmma.matrices.pictures.svg_sheet import BLANK, PANEL, TIMES, WIDE_CELL, Panel, cut, edge, sheet
+from ptxmma.matrices.pictures.sheet import BLANK, PANEL, TIMES, WIDE_CELL, Panel, cut, edge, sheet
 from ptxmma.model import Swizzle
 from ptxmma.model.formula import Value, evaluate, parse
 

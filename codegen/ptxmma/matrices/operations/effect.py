@@ -78,7 +78,7 @@ class TensorCopy(Effect):
         Raises:
             Missing: no source says where the elements that it decompresses lie in their bytes, or which shared memory a pair copies from.
         """
-        from ptxmma.matrices import tensor_transfers
+        from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
 
         qualifiers = instruction.qualifiers
         if qualifiers.get("from"):

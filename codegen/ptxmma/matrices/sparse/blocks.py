@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.metadata_bytes import FIELDS
-from ptxmma.matrices.sparse_pattern import Pattern
+from ptxmma.matrices.sparse.patterns import Pattern
 from ptxmma.model import ElementType
 
 Bytes = npt.NDArray[np.uint8]

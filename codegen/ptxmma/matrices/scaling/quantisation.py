@@ -1,48 +1,27 @@
-"""Block scaling: converts a matrix to narrow elements with a scale factor for each block, and back.
-
-A block is a run of neighbouring elements along K that share one scale factor; the value of an element is its own number times that
-factor.  The type of the factor decides how it is chosen:
-
-* without a mantissa (ue8m0) it is the largest power of two in the block's magnitudes over the largest power of two among the
-  elements' numbers, as the OCP Microscaling Formats v1.0, section 6.3, say;
-* with one (ue4m3) it is the largest magnitude over the largest number of the elements, rounded to nearest even.
-
-Elements are the numbers over the factor, rounded to nearest even and saturated: they are never NaN or infinite.  A block of zeros
-gets the smallest factor.
-
-Types with a mantissa have a small range: the factors of ue4m3 reach from 2**-9 to 448.  With them the whole matrix is divided by a
-:func:`tensor_scale` first.  Without one, a block whose factor would be rounded to zero, so that its numbers were lost, is an error.  So
-is, unless saturation is asked for, a block whose factor would be rounded to more than the largest.
-
->>> import numpy as np
->>> quantised = quantise(np.full((1, 32), 6.5, np.float32), "mxfp4")
->>> float(quantised.elements[0, 0]), float(quantised.scales[0, 0])
-(6.0, 1.0)
-"""
+"""Matrices as narrow elements with a scale factor for each block, and back."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 
+from ptxmma.arguments import integer
 from ptxmma.arrays import elements as types
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import cropped, not_empty, whole
 from ptxmma.catalog.instructions import DatabaseLike
-from ptxmma.matrices.cublas_scales import from_cublas as from_cublas  # these belong to what this module offers
-from ptxmma.matrices.cublas_scales import to_cublas as to_cublas
-from ptxmma.matrices.float_codes import FLOAT32, FLOAT64, Float, decoder, encode
-from ptxmma.matrices.scale_blocks import checked_axis, checked_input, checked_scale, in_blocks, returned, slabs, steps
-from ptxmma.matrices.scale_formats import Format as Format
-from ptxmma.matrices.scale_formats import custom as custom
-from ptxmma.matrices.scale_formats import format_of
-from ptxmma.matrices.scale_formats import formats as formats
-from ptxmma.matrices.scale_formats import of as of
-from ptxmma.matrices.tensor_scales import from_tensor_memory as from_tensor_memory
-from ptxmma.matrices.tensor_scales import to_tensor_memory as to_tensor_memory
+from ptxmma.matrices.scaling.float_codes import FLOAT32, FLOAT64, Float, decoder, encode
+from ptxmma.matrices.scaling.scale_formats import Format, format_of
+from ptxmma.model import ElementType
+
+#: What a matrix may hold: two types are computed in float32, float64 in itself.
+_INPUTS = tuple(map(np.dtype, (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)))
+#: Elements that are processed at once, so that intermediate results stay in the cache.
+_SLAB = 1 << 16
 
 
 class Quantised(NamedTuple):
@@ -96,16 +75,16 @@ def quantise(
             factor would be zero, or, without ``saturate``, a block of large numbers whose factor its type does not reach.
     """
     form = format_of(format, axis, database)
-    array = checked_input(matrix)
-    place = checked_axis(array, form)
-    array = whole(array, steps(array, place, form)[place:], "the matrix", pad)
-    divisor = None if tensor_scale is None else checked_scale(tensor_scale)
+    array = _checked_input(matrix)
+    place = _checked_axis(array, form)
+    array = whole(array, _steps(array, place, form)[place:], "the matrix", pad)
+    divisor = None if tensor_scale is None else _checked_scale(tensor_scale)
     work = FLOAT64 if array.dtype == np.float64 else FLOAT32
 
-    blocks = in_blocks(array, place, form.block)
+    blocks = _in_blocks(array, place, form.block)
     codes = np.empty(blocks.shape, types.bits_dtype(form.element))
     factors = np.empty(blocks.shape[:2] + blocks.shape[3:], types.bits_dtype(form.scale))
-    for part in slabs(blocks.shape):
+    for part in _slabs(blocks.shape):
         values = blocks[part].astype(work.dtype, order="C")
         if divisor is not None:
             with np.errstate(over="ignore"):
@@ -124,7 +103,7 @@ def quantise(
         codes[part] = encode(values, form.element, work)
 
     scales = factors.reshape(*array.shape[:place], -1, *array.shape[place + 1 :])
-    return Quantised(returned(codes.reshape(array.shape), form.element, matrix), returned(scales, form.scale, matrix))
+    return Quantised(_returned(codes.reshape(array.shape), form.element, matrix), _returned(scales, form.scale, matrix))
 
 
 def _factors(peaks: Array, form: Format, work: Float) -> Array:
@@ -167,7 +146,7 @@ def tensor_scale(matrix: Any, format: Format | str, *, database: DatabaseLike = 
     form = format_of(format, None, database)
     if not form.scale.mantissa:
         raise ValueError(f"{form} takes no tensor scale: factors of {form.scale.name} reach all of float32 by themselves")
-    array = checked_input(matrix)
+    array = _checked_input(matrix)
     not_empty(array, "the matrix")
     with np.errstate(invalid="ignore"):
         peak = max(abs(float(array.max())), abs(float(array.min())))
@@ -209,7 +188,7 @@ def _first(
     wrong: Callable[[Array, Format, Float], Array],
 ) -> tuple[str, float, str]:
     """The first block with a wrong factor: the factor's place and the block's largest magnitude; and how many there are, in words."""
-    peaks = np.abs(in_blocks(array, place, form.block)).max(axis=2).astype(work.dtype)
+    peaks = np.abs(_in_blocks(array, place, form.block)).max(axis=2).astype(work.dtype)
     peaks = peaks.reshape(*array.shape[:place], -1, *array.shape[place + 1 :])
     with np.errstate(all="ignore"):  # there may be a NaN further on
         if divisor is not None:
@@ -265,25 +244,87 @@ def dequantise(
     form = format_of(format, axis, database)
     codes = types.codes(elements, form.element, "elements")
     factors = types.codes(scales, form.scale, "scales")
-    place = checked_axis(codes, form)
+    place = _checked_axis(codes, form)
     wanted = (*codes.shape[:place], codes.shape[place] // form.block, *codes.shape[place + 1 :])
     if codes.shape[place] % form.block or factors.shape != wanted:
         raise ValueError(
             f"elements of shape {codes.shape} and scales of shape {factors.shape} do not fit: "
             f"along axis {form.axis} each {form.block} elements share one scale"
         )
-    multiplier = None if tensor_scale is None else checked_scale(tensor_scale)
+    multiplier = None if tensor_scale is None else _checked_scale(tensor_scale)
 
-    blocks = in_blocks(codes, place, form.block)
+    blocks = _in_blocks(codes, place, form.block)
     factors = factors.reshape(blocks.shape[:2] + blocks.shape[3:])
     result = np.empty(blocks.shape, np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
-        for part in slabs(blocks.shape):
+        for part in _slabs(blocks.shape):
             values = decoder(form.element).take(blocks[part])
             values *= decoder(form.scale).take(factors[part])[:, :, None]
             if multiplier is not None:
                 values *= multiplier
             result[part] = values
     return types.like(
-        cropped(result.reshape(codes.shape), shape, steps(codes, place, form)[min(place, codes.ndim - 2) :], "elements"), elements
+        cropped(result.reshape(codes.shape), shape, _steps(codes, place, form)[min(place, codes.ndim - 2) :], "elements"), elements
     )
+
+
+# --- arguments and parts ----------------------------------------------------------------------------------------------------
+
+
+def _checked_input(matrix: Any) -> Array:
+    """A matrix of numbers that can be quantised."""
+    array = types.as_array(matrix)
+    if array.dtype not in _INPUTS:
+        raise ValueError(f"the matrix has dtype {array.dtype}; it must be {', '.join(map(str, _INPUTS))}")
+    return array
+
+
+def _checked_axis(array: Array, form: Format) -> int:
+    """The axis of the blocks, counted from the first."""
+    axis = integer("axis", form.axis)
+    if not -array.ndim <= axis < array.ndim:
+        raise ValueError(f"axis = {axis} is out of range: the matrix has shape {array.shape}")
+    not_empty(array, "the matrix")
+    return axis % array.ndim
+
+
+def _steps(array: Array, place: int, form: Format) -> list[int]:
+    """Of which the sizes of a matrix must be multiples."""
+    return [form.block if axis == place else 1 for axis in range(array.ndim)]
+
+
+def _checked_scale(value: float) -> np.float32:
+    """A scale of a whole matrix: a positive number that float32 holds."""
+    try:
+        with np.errstate(over="ignore"):
+            scale: np.float32 = np.float32(math.fsum([value]))  # of any real number, but not of text
+    except (TypeError, ValueError, OverflowError):
+        scale = np.float32(np.nan)
+    if not (np.isfinite(scale) and scale > 0):
+        raise ValueError(f"tensor_scale = {value!r}; it must be a positive number that float32 holds")
+    return scale
+
+
+def _in_blocks(array: Array, place: int, size: int) -> Array:
+    """An array as (all before the axis, blocks, elements of a block, all behind the axis); a view wherever strides allow it."""
+    return array.reshape(math.prod(array.shape[:place]), -1, size, math.prod(array.shape[place + 1 :]))
+
+
+def _slabs(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
+    """Whole blocks of an array, as many as are worked on at once, in order."""
+    outer, blocks, size, inner = shape
+    most = max(_SLAB // (size * inner), 1)
+    rows, run = max(most // blocks, 1), min(most, blocks)
+    for row in range(0, outer, rows):
+        for first in range(0, blocks, run):
+            yield slice(row, row + rows), slice(first, first + run)
+
+
+def _returned(codes: Array, element: ElementType, given: Any) -> Any:
+    """Codes in the kind and dtype that the caller gets."""
+    typed = types.typed(codes, element)
+    if types.is_tensor(given):
+        import torch  # here already: the caller has a tensor
+
+        return types.like(typed if hasattr(torch, typed.dtype.name) else codes, given)
+    return typed

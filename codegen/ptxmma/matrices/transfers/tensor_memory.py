@@ -17,7 +17,7 @@ from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.operands.tensor_fragment import first_lanes
 from ptxmma.matrices.places import operand_of
-from ptxmma.matrices.transfers import Moved
+from ptxmma.matrices.transfers.memory import Moved
 from ptxmma.model import TensorMemory
 
 _CANONICAL_NAN = 0x7FFFFFFF

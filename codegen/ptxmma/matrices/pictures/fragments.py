@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ptxmma.matrices.pictures.sheet import CELL_WIDTH, PANEL, TO, Panel, cut, edge, sheet
 from ptxmma.matrices.pictures.shown_layout import (
     WARP_BITS,
     block,
@@ -15,7 +16,6 @@ from ptxmma.matrices.pictures.shown_layout import (
     size,
     warp_rows,
 )
-from ptxmma.matrices.pictures.svg_sheet import CELL_WIDTH, PANEL, TO, Panel, cut, edge, sheet
 from ptxmma.model import COPY, Granularity, Layout
 
 #: The letter before the number of a register.

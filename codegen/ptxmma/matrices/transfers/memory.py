@@ -12,8 +12,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.operations.memory_places import checked_stride, offset, width
-from ptxmma.matrices.places import operand_of
+from ptxmma.matrices.places import checked_stride, memory_bits, memory_offset, operand_of
 
 _BYTE = 8
 
@@ -38,7 +37,7 @@ def load(instruction: Instruction, address: Any, memory: Any, memory_start: int 
     """Load matrices; see :func:`ptxmma.emulate`."""
     target = operand_of(instruction, "fragment")
     assert target.element is not None
-    stored = width(instruction)
+    stored = memory_bits(instruction)
     places = _places(instruction, address, memory, memory_start, stride)
     bits = np.unpackbits(_image(memory), bitorder="little")[places[..., None] + np.arange(stored)].astype(np.uint64)
     values = (bits << np.arange(stored, dtype=np.uint64)).sum(-1)
@@ -82,7 +81,7 @@ def _places(instruction: Instruction, given: Any, memory: Any, memory_start: int
     size, address, tile = _image(memory).size, operand_of(instruction, "address"), operand_of(instruction, "fragment")
     apart = checked_stride(instruction, stride)
     at = dict(zip(tile.axes, np.indices([tile.sizes[axis] for axis in tile.axes]), strict=True))
-    lanes, bits = offset(instruction, at, apart)
+    lanes, bits = memory_offset(instruction, at, apart)
     places: Array
     if address.layout is not None:
         places = _row_starts(address, given, memory_start, size)[lanes] * _BYTE + bits

@@ -1,0 +1,1 @@
+"""Loads, stores, transpositions and copies on arrays, as the emulator executes them."""
