@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 import ptxmma
 from header_programs import EXTERNAL, WARNINGS, library, run, write_headers
+from ptxmma.catalog.descriptors.chosen_product import product_of
 from ptxmma.catalog.instructions import catalog
-from ptxmma.catalog.products.legal_products import product_of
 from ptxmma.cli import main
 from ptxmma.matrices.descriptors import Codec, codec, instruction_descriptor, zero_columns
 from ptxmma.model import DescriptorField, DescriptorFormat

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 import ptxmma
 from ptxmma import paths
-from ptxmma.catalog import evidence
-from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog import digest, evidence
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Answer, Assembled, Compared, Executed, Laid, Run, Sighting, Tool, Witness
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.cli import main

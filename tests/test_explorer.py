@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.instructions.user_names import target_named
 from ptxmma.catalog.names.links import explorer
-from ptxmma.catalog.names.user_names import target_named
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.cli import main
 from ptxmma.cli.place_names import cell_text

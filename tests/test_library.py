@@ -19,7 +19,7 @@ import pytest
 
 import ptxmma
 from ptxmma.catalog.instructions import Catalog, Instruction, operand_names
-from ptxmma.catalog.names.spellings import ordered_tokens
+from ptxmma.catalog.instructions.spellings import ordered_tokens
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import Observation
 

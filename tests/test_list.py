@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ptxmma.catalog.instructions import Catalog, instructions
-from ptxmma.catalog.names.user_names import target_named
+from ptxmma.catalog.instructions.user_names import target_named
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.summaries import listing
 from ptxmma.cli import main

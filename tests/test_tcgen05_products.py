@@ -18,10 +18,10 @@ import ptxmma
 from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, library, run, write_headers
 from ptxmma import paths, shared_memory
+from ptxmma.catalog.descriptors.product_descriptor import codec_of
 from ptxmma.catalog.instructions import Instruction, catalog
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.products import product_rules, resolution
-from ptxmma.catalog.products.product_descriptor import codec_of
 from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.matrices.descriptors import of_product
 from ptxmma.model import matches

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 import ptxmma
 from ptxmma.catalog import instructions
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.names.product_family import families
+from ptxmma.catalog.names.product_types import product_of_type, type_of_product
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.products.legal_products import in_words
-from ptxmma.catalog.products.product_family import families
-from ptxmma.catalog.products.product_types import product_of_type, type_of_product
 from ptxmma.catalog.summaries.description import describe
 from ptxmma.cli import main
 
@@ -352,7 +352,7 @@ def test_show_lists_the_limit_of_m_of_a_shifted_a_alone() -> None:
 def test_sizes_are_listed_for_the_depths_of_the_opcode(catalog: Catalog, qualifiers: str, products: list[str]) -> None:
     opcode = catalog.meaning(f"tcgen05.mma.cta_group::2.kind::{qualifiers}")
     assert opcode is not None
-    assert [line for line in in_words(opcode) if line.startswith(("K", "M"))] == products
+    assert [line for line in in_words(opcode.database.spec, opcode.variant) if line.startswith(("K", "M"))] == products
 
 
 def test_show_of_a_load_names_the_witnesses_of_its_registers() -> None:
@@ -370,7 +370,7 @@ def test_every_opcode_has_a_product_to_show(catalog: Catalog) -> None:
             continue
         assert first is not None
         product = opcode.resolved(**dict(first.chosen))
-        assert in_words(opcode)
+        assert in_words(opcode.database.spec, opcode.variant)
         assert describe(product)["instruction_descriptor"]["bits"] == f"{ptxmma.descriptors.of_product(product):#010x}"
 
 

@@ -11,8 +11,8 @@ import pytest
 import ptxmma
 from ptxmma import sparse
 from ptxmma.catalog.descriptors.lookup import codec
+from ptxmma.catalog.descriptors.product_descriptor import of_product
 from ptxmma.catalog.instructions import Missing
-from ptxmma.catalog.products.product_descriptor import of_product
 from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.matrices.sparse.patterns import pattern_of
 

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog import digest
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.ptx import lines as ptx

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog import digest
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Laid
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.proven import attached

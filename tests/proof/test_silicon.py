@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from ptxmma import paths
 from ptxmma.arrays.elements import Array
-from ptxmma.catalog.evidence import digest
+from ptxmma.catalog import digest
 from ptxmma.catalog.evidence.witnesses import Executed, Witness
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices.emulator import emulate

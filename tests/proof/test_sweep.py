@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ptxmma import paths
-from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog import digest
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Answer, Assembled, Line, Part, Run, Tool
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import pipeline

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ptxmma.catalog.names.user_names import target_named
+from ptxmma.catalog.instructions.user_names import target_named
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.names.explanation import changes, closest
-from ptxmma.catalog.names.spellings import hint_values, without_own_hints
+from ptxmma.catalog.instructions.explanation import changes, closest
+from ptxmma.catalog.instructions.spellings import hint_values, without_own_hints
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.catalog.requirements import targets_of

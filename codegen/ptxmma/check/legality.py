@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.names.spellings import has_opcode, without_ignored
+from ptxmma.catalog.instructions.spellings import has_opcode, without_ignored
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.operand_faults import Fault, counted, in_words, of_list, of_single, wanted

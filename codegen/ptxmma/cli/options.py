@@ -175,7 +175,7 @@ def completed(names: Callable[[click.Context], Iterable[str]]) -> Callable[[clic
 
 def named_target(spec: Spec, name: str | None) -> str | None:
     """The target of ``--target``: its own name, a number, a product or an architecture; exits with 2 for an unknown or ambiguous one."""
-    from ptxmma.catalog.names.user_names import target_named
+    from ptxmma.catalog.instructions.user_names import target_named
 
     try:
         return None if name is None else target_named(spec, name)

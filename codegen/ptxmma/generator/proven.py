@@ -1,6 +1,6 @@
 """Stage 4, evidence: the files of ``spec/evidence/`` -> the evidence of instructions, layouts and errata, and what is unproven.
 
-Each line stores a digest of the facts that it covers (:mod:`ptxmma.catalog.evidence.digest`).
+Each line stores a digest of the facts that it covers (:mod:`ptxmma.catalog.digest`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from ptxmma.catalog import evidence
-from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary, digest, witnesses
+from ptxmma.catalog import digest, evidence
+from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary, witnesses
 from ptxmma.catalog.evidence.witnesses import Assembled, Compared, Executed, Laid, Sighting, Tool, Witness
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.model import Database, Erratum

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog import digest
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.model import Spec
 from ptxmma.model.formula import FormulaError

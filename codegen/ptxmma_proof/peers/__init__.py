@@ -13,7 +13,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog import digest
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction
 from ptxmma.catalog.layouts.interop import from_cute

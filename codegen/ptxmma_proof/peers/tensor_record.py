@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog import digest
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog
 from ptxmma_proof import peers

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import joblib
 
+from ptxmma.catalog import digest
 from ptxmma.catalog.descriptors.shared_formats import read_by
-from ptxmma.catalog.evidence import digest, witnesses
+from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog, load
 from ptxmma.model import Version

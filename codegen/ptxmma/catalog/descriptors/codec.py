@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.arguments import integer, shortened
+from ptxmma.catalog.descriptors import chosen_product
 from ptxmma.catalog.descriptors.bits import FieldValue, Mistake, Value, bits_text, mask, ones, placed, spare, taken, width_of
-from ptxmma.catalog.instruction import Instruction
-from ptxmma.catalog.products import legal_products
+from ptxmma.catalog.instructions.instruction import Instruction
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.model import DescriptorField, DescriptorFormat, FieldCase, Spec, matches
 
@@ -95,7 +95,7 @@ class Codec:
         wrong = self.wrong_fields(descriptor, unknown)
         if wrong or any(mask(field) & unknown for field in self.parameters):
             return wrong
-        text = legal_products.mistake(self.kind, self.opcodes, self.decode(descriptor & ~unknown), self.target)
+        text = chosen_product.mistake(self.kind, self.opcodes, self.decode(descriptor & ~unknown), self.target)
         return [Mistake("", text)] if text else []
 
     def wrong_fields(self, descriptor: int, unknown: int = 0) -> list[Mistake]:

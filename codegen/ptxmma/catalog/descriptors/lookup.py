@@ -13,7 +13,7 @@ from ptxmma.catalog.descriptors.bits import Value
 from ptxmma.catalog.descriptors.codec import Codec
 from ptxmma.catalog.descriptors.shared_formats import reads
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.names.user_names import target_named
+from ptxmma.catalog.instructions.user_names import target_named
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.requirements import accepting
 from ptxmma.model import DescriptorFormat

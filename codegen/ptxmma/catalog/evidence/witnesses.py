@@ -15,7 +15,7 @@ from msgspec import Meta
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
-#: See :mod:`ptxmma.catalog.evidence.digest`.
+#: See :mod:`ptxmma.catalog.digest`.
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 #: The witnesses with lines about instructions.
 ASSEMBLER, SILICON, PEERS = "assembler", "silicon", "peers"
@@ -103,7 +103,7 @@ class Assembled(Record, frozen=True, kw_only=True):
     """An instruction that assemblers were asked about, in every form of its operands; ``answer`` is the name of an :class:`Answer`."""
 
     instruction: str
-    facts: Digest  # ptxmma.catalog.evidence.digest.asked, with the targets of the run
+    facts: Digest  # ptxmma.catalog.digest.asked, with the targets of the run
     answer: str
 
 
@@ -112,7 +112,7 @@ class Executed(Record, frozen=True, kw_only=True):
 
     Attributes:
         instruction: canonical spelling.
-        facts: :func:`ptxmma.catalog.evidence.digest.computed`.
+        facts: :func:`ptxmma.catalog.digest.computed`.
         launches: with random whole numbers, against NumPy's product, by the name of the operand form.
         wrong: launches in which an element of D was wrong.
         machine: the tensor-core instructions that the assembler made of it; more than one for kernels that differ; none for a fence or a
@@ -152,7 +152,7 @@ class Compared(Record, frozen=True, kw_only=True):
     Attributes:
         instruction: canonical spelling.
         form: name of the operand form.
-        facts: :func:`ptxmma.catalog.evidence.digest.computed`.
+        facts: :func:`ptxmma.catalog.digest.computed`.
         agree: our names of operands, with blanks between them -> the definitions that lay all of them out in the same way.
         differ: definitions that lay some operands out in another way -> these operands.
     """
@@ -169,7 +169,7 @@ class Laid(Record, frozen=True, kw_only=True):
 
     Attributes:
         layout: its name.
-        facts: :func:`ptxmma.catalog.evidence.digest.tensor_layout` or :func:`ptxmma.catalog.evidence.digest.descriptor_format`.
+        facts: :func:`ptxmma.catalog.digest.tensor_layout` or :func:`ptxmma.catalog.digest.descriptor_format`.
         agree: the peer -> its definitions that lay everything out in the same way.
         differ: definitions of peers that do not.
     """

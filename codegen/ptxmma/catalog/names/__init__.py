@@ -1,1 +1,1 @@
-"""Names of instructions: in PTX, in C++, in a text, in an address; and what a name that is none may mean."""
+"""Names of instructions and products outside of PTX: in C++, in an address, in a text."""

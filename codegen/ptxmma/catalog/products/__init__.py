@@ -1,1 +1,1 @@
-"""Products whose shape and types an instruction descriptor says: which are legal, and what they need."""
+"""Products whose shape and types an instruction descriptor says: the rules that make them legal."""

@@ -9,15 +9,15 @@ from typing import Any
 import msgspec
 
 from ptxmma.catalog import evidence
+from ptxmma.catalog.descriptors.product_descriptor import of_product
 from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.layouts.expressions import both_ways
-from ptxmma.catalog.names import cplusplus
+from ptxmma.catalog.names import cplusplus, product_types
+from ptxmma.catalog.names.product_family import family_of
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
-from ptxmma.catalog.products import legal_products, product_types
-from ptxmma.catalog.products.product_descriptor import of_product
-from ptxmma.catalog.products.product_family import family_of
+from ptxmma.catalog.products import legal_products
 from ptxmma.catalog.summaries import throughput
 from ptxmma.model import Layout
 
@@ -48,7 +48,7 @@ def describe(instruction: Instruction) -> dict[str, Any]:
         "qualifiers": {name: value for name, value in instruction.qualifiers.items() if value},
         "hints": _hints(instruction),
         "product": dict(variant.chosen),
-        "legal_products": [] if variant.chosen else legal_products.in_words(instruction),
+        "legal_products": [] if variant.chosen else legal_products.in_words(instruction.database.spec, variant),
         "instruction_descriptor": _descriptor(instruction),
         "operations": _operations(instruction),
         "forms": [{"name": form.name, "operands": form.syntax, "registers": _registers(form)} for form in instruction.forms],

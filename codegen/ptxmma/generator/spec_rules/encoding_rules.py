@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ptxmma.catalog.descriptors.bits import Value
+from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.descriptors.codec import Codec
 from ptxmma.catalog.descriptors.shared_formats import reads, swizzle_encoding
 from ptxmma.catalog.products import product_rules
-from ptxmma.catalog.products.legal_products import argument_of
 from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.problems import Problem, clash

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ptxmma.catalog import digest
 from ptxmma.catalog.descriptors.bits import spare
-from ptxmma.catalog.evidence import LayoutEvidence, digest
+from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.evidence.witnesses import DESCRIPTORS, Laid, Witness
 from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.generator.emit.docs import evidence_pages, instruction_tables, rest

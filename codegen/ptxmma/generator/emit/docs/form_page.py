@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from ptxmma.catalog import evidence
 from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.instructions.user_names import type_groups
 from ptxmma.catalog.names.links import EXPLORER, explorer
-from ptxmma.catalog.names.user_names import type_groups
 from ptxmma.generator.emit.docs import (
     form_examples,
     form_sections,

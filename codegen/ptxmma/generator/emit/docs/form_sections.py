@@ -8,9 +8,9 @@ from typing import Any
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.names.cplusplus import shown
 from ptxmma.catalog.names.links import EXPLORER, explorer
+from ptxmma.catalog.names.product_types import type_of_product
 from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.products.legal_products import facts_of, met
-from ptxmma.catalog.products.product_types import type_of_product
 from ptxmma.catalog.roles import multiplicands
 from ptxmma.generator.emit.docs import rest, struct_tables
 from ptxmma.generator.emit.docs.family import UNDOCUMENTED, Row
@@ -98,7 +98,7 @@ def product_tables(spec: Spec, opcodes: Sequence[Instruction]) -> tuple[list[str
     rules = spec.tensor_products
     if rules is None or opcodes[0].operation != resolution.OPERATION:
         return [], ""
-    facts = [facts_of(opcode) for opcode in opcodes]
+    facts = [facts_of(opcode.database.spec, opcode.variant) for opcode in opcodes]
     needs = {"targets": "Targets, and those that include one"}
     scales = {"stype": "Scale factors", "block": "Elements that share one", **needs}
     sizes: dict[str, Any] = {"titles": {"m": "M", "n": "N"}, "cells": {"n": lambda row: product_rules.ranges(row.n)}}

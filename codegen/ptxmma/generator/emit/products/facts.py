@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.names.cplusplus import enumerator
-from ptxmma.catalog.products.legal_products import argument_of
-from ptxmma.catalog.products.product_family import ProductFamily
+from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_conditions import Fact, Write, among

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
 from ptxmma.catalog import layouts
+from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.names.cplusplus import enumerator, identifier
-from ptxmma.catalog.products.legal_products import argument_of
-from ptxmma.catalog.products.product_family import ProductFamily
+from ptxmma.catalog.names.product_family import ProductFamily
+from ptxmma.catalog.names.product_types import USUAL_SCALE
 from ptxmma.catalog.products.product_rules import TYPES
-from ptxmma.catalog.products.product_types import USUAL_SCALE
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit.c_conditions import Fact, all_of, among, any_of
 from ptxmma.generator.emit.cuda.functions import Guards

@@ -8,7 +8,7 @@ from typing import Any
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import front_name, header, identifier
-from ptxmma.catalog.products.product_family import ProductFamily
+from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.generator.emit import c_text
 from ptxmma.model import Spec, TensorMemory
 

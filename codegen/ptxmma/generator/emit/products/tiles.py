@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by
-from ptxmma.catalog.products.product_family import ProductFamily
+from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_conditions import Fact, among, any_of
 from ptxmma.generator.emit.cuda.functions import Guards

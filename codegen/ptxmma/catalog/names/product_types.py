@@ -6,8 +6,8 @@ import re
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import identifier
+from ptxmma.catalog.names.product_family import ProductFamily, families, family_of
 from ptxmma.catalog.products import resolution
-from ptxmma.catalog.products.product_family import ProductFamily, families, family_of
 from ptxmma.catalog.products.product_rules import TYPES, sized, typed
 
 _TEMPLATE = re.compile(r"\b(\w+)\s*<")

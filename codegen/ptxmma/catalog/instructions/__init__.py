@@ -12,9 +12,9 @@ from typing import NoReturn
 import msgspec
 
 from ptxmma.arguments import one_of, shortened
-from ptxmma.catalog.instruction import Hints, Instruction
-from ptxmma.catalog.names.spellings import Spellings, takes, without_hints
-from ptxmma.catalog.names.user_names import target_named, types_named
+from ptxmma.catalog.instructions.instruction import Hints, Instruction
+from ptxmma.catalog.instructions.spellings import Spellings, takes, without_hints
+from ptxmma.catalog.instructions.user_names import target_named, types_named
 from ptxmma.catalog.operands.operand_form import Missing, OperandForm
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.roles import multiplicands
@@ -79,7 +79,7 @@ class Catalog:
         text = spelling.strip()
         instruction = self.meaning(text)
         if instruction is None:
-            from ptxmma.catalog.names import explanation  # only when there is something to explain
+            from ptxmma.catalog.instructions import explanation  # only when there is something to explain
 
             reason, close = explanation.explain(text, list(self.all()), self.meaning)
             raise UnknownInstruction(text, reason, [each.canonical for each in close])
@@ -204,8 +204,8 @@ def instructions(
     """Iterates over the instructions that pass every given filter.  The filters are checked before the first is returned.
 
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
-    one.  A target may have the name of a GPU: see :func:`ptxmma.catalog.names.user_names.target_named`.  ``family`` names a page of the
-    reference: ``mma.sp``.  ``atype`` is the type of A, ``element`` that of any operand; ``fp8``, ``fp4``, ``int8`` … name all
+    one.  A target may have the name of a GPU: see :func:`~ptxmma.catalog.instructions.user_names.target_named`.  ``family`` names a page of
+    the reference: ``mma.sp``.  ``atype`` is the type of A, ``element`` that of any operand; ``fp8``, ``fp4``, ``int8`` … name all
     types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.  A type or a shape that a descriptor may choose, as
     for ``tcgen05.mma``, counts.  ``documented`` selects those that the manual has, or lacks.  ``pattern`` is a part of the spelling, in
     which ``*`` is anything: ``"m16n8k*.e4m3"``.

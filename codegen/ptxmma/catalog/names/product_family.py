@@ -34,7 +34,7 @@ class ProductFamily:
     def __init__(self, name: str, formats: Sequence[DescriptorFormat], opcodes: Sequence[Instruction], rules: TensorProducts) -> None:
         """The family of these descriptors and opcodes, of which there is one at least."""
         self.stem, self.formats, self.opcodes = identifier(name), tuple(formats), tuple(opcodes)
-        self._facts = [facts_of(each) for each in opcodes]
+        self._facts = [facts_of(each.database.spec, each.variant) for each in opcodes]
         lists = {name: self._own(getattr(rules, name)) for name in rules.__struct_fields__}
         self.rules = msgspec.structs.replace(rules, **lists)
         self.callable = tuple(each for each in opcodes if _without_tables(each) and self._has_types(each))
