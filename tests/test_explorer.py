@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import importlib.util
 import itertools
 import re
@@ -16,6 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 from ptxmma import paths
+from ptxmma.catalog.conversion import convert
+from ptxmma.catalog.conversion.exchanges import TEXTS
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.instructions.user_names import target_named
 from ptxmma.catalog.names.links import explorer
@@ -40,6 +43,8 @@ _SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_ve
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 _LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 _PRODUCT = "tcgen05.mma.cta_group::1.kind::f16"
+_FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
+_STORE = "stmatrix.sync.aligned.m8n8.x4.shared.b16"
 _TENSOR_LOAD = "tcgen05.ld.sync.aligned.32x32b.x32.b32"
 
 #: The addresses that a page may load without a network.
@@ -146,7 +151,8 @@ def test_every_layout_is_drawn_as_the_library_has_it(catalog: Catalog, page: Any
 
 def test_it_is_light_and_one_file(address: str, page: Any) -> None:
     text = Path(page.evaluate("() => decodeURIComponent(location.pathname)")).read_text(encoding="utf-8")
-    assert len(text.encode()) < 300_000
+    assert len(text.encode()) < 330_000
+    assert len(gzip.compress(text.encode())) < 90_000
     assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", text)
     assert page.title() == f"{_MMA} · ptxmma explorer"
     assert address.startswith("file:")
@@ -240,6 +246,61 @@ def test_the_parts_lead_to_the_instruction(catalog: Catalog, page: Any) -> None:
     assert catalog.find(page.locator(".canonical").inner_text()).sparse
     page.get_by_label("Target", exact=True).select_option("sm_70")
     assert "sm_70" in catalog.find(page.locator(".canonical").inner_text()).accepted_by()
+
+
+# --- conversions -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("state", "source", "target"),
+    [
+        ({"i": _FP8}, (_FP8, "d"), (_FP8, "a")),
+        ({"i": _FP8, "order": "1"}, (_FP8, "d"), (_FP8, "a")),
+        ({"i": _WGMMA, "as": _STORE}, (_WGMMA, "d"), (_STORE, "r")),
+        ({"i": _LOAD, "as": _MMA, "into": "b", "turned": "1"}, (_LOAD, "r"), (_MMA, "b")),
+    ],
+)
+def test_a_conversion_is_that_of_the_library(
+    catalog: Catalog, page: Any, state: dict[str, str], source: tuple[str, str], target: tuple[str, str]
+) -> None:
+    """Each element, before and after, is in the thread and register that the library says."""
+    tables = page.evaluate("probe.conversion", state)
+    ours = convert(*(catalog.find(spelling).operand(name) for spelling, name in (source, target)), transpose="turned" in state)
+    kind = page.locator(".answer strong").inner_text()
+    if "order" in state:
+        assert ours.permuted is not None
+        ours = ours.permuted
+    assert kind.lower() == TEXTS[ours.kind]
+    for name, side in (("source", ours.source), ("target", ours.target)):
+        threads, numbers = (sum(place.name != "i" for place in side.places), side.numbers)
+        held: dict[tuple[str, int, int], tuple[int, int]] = {}
+        for thread, i in itertools.product(range(1 << threads), range(1 << numbers)):
+            at = side.coords(lane=thread % 32, warp=thread // 32, i=i)
+            others = ", ".join(f"{axis} {at[axis]}" for axis in sorted(at) if axis not in ("row", "col"))
+            held.setdefault((f"{name}/{others}" if others else name, at["row"], at["col"]), (thread, i))
+        for (table, row, col), (thread, i) in held.items():
+            part = f".{i % (1 << side.inside)}" if side.inside else ""
+            assert tables[table][row][col] == [f"T{thread}", f"{side.name}{i >> side.inside}{part}"]
+        assert {id_ for id_ in tables if id_.startswith(name)} == {table for table, _, _ in held}
+
+
+def test_a_link_opens_a_conversion_and_an_element_shows_both_places(open_page: Callable[..., Any]) -> None:
+    page = open_page(f"v=convert&i={_FP8}&as={_FP8}&at=target:2,5")
+    assert page.get_by_role("tab", selected=True).inner_text() == "Convert"
+    assert (
+        re.sub(r"\s+", " ", page.locator("#view-convert .details").inner_text())
+        == "[2][5] Is in thread 10, d1 Goes to thread 9, a0.1 Way another thread of the warp"
+    )
+    assert page.evaluate("probe.lit", "conversion") == {"source": [[2, 5]], "target": [[2, 5]]}
+    page.locator("#view-convert").get_by_role("button", name="Changed").click()
+    assert page.evaluate("probe.lit", "conversion") == {"source": [[2, 3]], "target": [[2, 5]]}
+    assert f"ptxmma layout {_FP8} --operand d --as {_FP8} --as-operand a" in page.locator(".command code").inner_text()
+    field = page.get_by_label("of instruction")
+    field.fill(_STORE)
+    field.press("Enter")
+    assert _state(page, "as") == _STORE
+    _go(page, f"v=convert&i={_PRODUCT}")
+    assert "has no elements in registers" in page.locator(".answer").inner_text()
 
 
 # --- matrices ---------------------------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ import pytest
 
 from ptxmma import sparse
 from ptxmma.catalog import layouts
+from ptxmma.catalog.conversion import Conversion, convert
+from ptxmma.catalog.conversion.exchanges import TEXTS
 from ptxmma.catalog.descriptors.codec import Codec
 from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by
 from ptxmma.catalog.instructions import Catalog, Instruction
@@ -387,6 +389,40 @@ def test_notations_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
             for operand in form.operands
         ]
         assert answer == expected, instruction.canonical
+
+
+def test_conversions_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
+    """The same bits of places, the same cost, and the same order of K where it is cheaper, for pairs of all layouts."""
+    fragments = {
+        (operand.layout.name, operand.bits): (instruction.canonical, operand)
+        for instruction in catalog.all()
+        for form in instruction.forms
+        for operand in form.operands
+        if operand.layout is not None and operand.layout.kind == "fragment"
+    }
+    draw = random.Random(5)
+    chosen = [(draw.choice([*fragments.values()]), target, draw.random() < 0.2) for target in fragments.values() for _ in range(4)]
+    pairs = [[[source[0], source[1].name], [target[0], target[1].name], transpose] for source, target, transpose in chosen]
+    (answers,) = ask([{"ask": "conversions", "pairs": pairs}])
+    kinds = list(TEXTS)
+    for (source, target, transpose), answer in zip(chosen, answers, strict=True):
+        ours = convert(source[1], target[1], transpose=transpose)
+        places: list[Any] = [
+            [[f"{place.name}{place.bit}", list(stride) if stride else None] for place, stride in side.places.items()]
+            for side in (ours.source, ours.target)
+        ]
+        assert [dict(side) for side in answer["places"]] == [dict(side) for side in places]
+        assert (answer["kind"], dict(answer["origin"])) == (ours.kind, _named(ours))
+        cheaper = ours.permuted if ours.permuted and kinds.index(ours.permuted.kind) < kinds.index(ours.kind) else None
+        if cheaper is None:
+            assert answer["reordered"] is None
+        else:
+            theirs = answer["reordered"]
+            assert (theirs["kind"], dict(theirs["origin"]), tuple(theirs["order"])) == (cheaper.kind, _named(cheaper), cheaper.k)
+
+
+def _named(conversion: Conversion) -> dict[str, str]:
+    return {f"{new.name}{new.bit}": f"{old.name}{old.bit}" for new, old in conversion.origin.items()}
 
 
 def _or_none(make: Callable[[], Any]) -> Any:

@@ -38,6 +38,14 @@ export const database = {
   "#bababa",
   "#a8a8a8"
  ],
+ "conversions": {
+  "same": "the same registers of the same threads",
+  "registers": "the same threads, other registers",
+  "prmt": "the same threads, other places within registers (prmt)",
+  "quad": "a shuffle within each quad",
+  "warp": "a shuffle within the warp",
+  "memory": "an exchange through shared memory"
+ },
  "targets": {
   "sm_70": "6.0",
   "sm_72": "6.1",

@@ -7,6 +7,7 @@ export { layout, layoutNames } from "./layout_records.js";
 export { instructionGroups, instructionOf, instructions } from "./instructions.js";
 export { instructionMeant as instruction } from "./spellings.js";
 export { arrangements, bitsOf } from "./arrangements.js";
+export { conversionOf, elementAt, widthOf } from "./conversions.js";
 export { toCute, toTriton } from "./interop.js";
 export { accessPatterns, bankWords, wavefronts } from "./bank_accesses.js";
 export { decodedDescriptor, descriptorFormats, encodedDescriptor, explainedDescriptor, memoryFacts } from "./descriptors.js";

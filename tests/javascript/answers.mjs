@@ -20,6 +20,14 @@ const answers = {
   operands: ({ spelling }) => ptxmma.instruction(spelling).forms.flatMap((form) => form.operands.map(operandOf)),
   notations: ({ spelling }) =>
     ptxmma.instruction(spelling).forms.flatMap((form) => form.operands.map((operand) => [operand.name, ptxmma.toCute(operand) ?? null, ptxmma.toTriton(operand) ?? null])),
+  /** Pairs of operands, each a spelling and a name. */
+  conversions: ({ pairs }) =>
+    pairs.map(([one, other, transpose]) => {
+      const [source, target] = [one, other].map(([spelling, name]) => ptxmma.instruction(spelling).forms.flatMap((form) => form.operands).find((operand) => operand.name === name));
+      const told = (found) => found && { kind: found.kind, origin: [...found.origin], order: found.order, reordered: told(found.reordered) ?? null };
+      const made = ptxmma.conversionOf(source, target, transpose);
+      return { ...told(made), places: [made.source, made.target].map((side) => [...side.places]) };
+    }),
   meaning: ({ spellings }) => spellings.map((spelling) => ptxmma.instruction(spelling)?.canonical ?? null),
   /** Every place of every matrix of an instruction, for every choice of what must be chosen. */
   places: ({ spelling }) =>

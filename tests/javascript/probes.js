@@ -37,6 +37,13 @@ globalThis.probe = {
     return Object.fromEntries(explorer.tensor.tables.map((table) => [table.id, words(table)]));
   },
 
+  /** The words in the cells of both tables of a conversion. */
+  conversion: (state) => {
+    explorer.store.set({ v: "convert", operand: "", as: "ptx", into: "", turned: "", order: "", at: "", ...state });
+    const words = (table) => everyCell(table, (row, col) => [table.cell(row, col).top, table.cell(row, col).label]);
+    return Object.fromEntries(explorer.conversion.tables.map((table) => [table.id, words(table)]));
+  },
+
   /** The middle of a cell in the window, after it was brought into sight. */
   middle: ([id, row, col]) => {
     const { board } = explorer;

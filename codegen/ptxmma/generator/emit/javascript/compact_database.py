@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ptxmma.catalog import layouts
+from ptxmma.catalog.conversion.exchanges import TEXTS
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import header, type_qualifiers
 from ptxmma.catalog.names.links import first_matrix
@@ -52,6 +53,7 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "document": spec.document,
         "scopes": spec.scopes,
         "colours": [colour(number) for number in range(_COLOURS)],
+        "conversions": TEXTS,
         "targets": {target.name: target.ptx for target in spec.targets},
         "gpus": [{"target": gpu.target, "architecture": gpu.architecture, "names": gpu.names} for gpu in spec.gpus],
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},

@@ -406,11 +406,43 @@ export interface Table<Row> {
 }
 
 /** The tables that `instructions` and `layout` read. */
+/** One side of a conversion: as many tiles as the other side needs, one after another. */
+export interface ConversionSide {
+  operand: Operand;
+  /** Elements within a register, as a number of bits. */
+  inside: number;
+  /** Bits of `i` within one tile. */
+  elements: number;
+  /** The axis along which each bit of a place moves, and by how much: `lane0` to `["col", 2]`. */
+  places: Map<string, [axis: string, by: number] | null>;
+  axes: string[];
+  /** The axis whose order may change, so long as what reads the operand follows; empty for none. */
+  ordered: string;
+  /** Whether a product adds up along that axis: it is K. */
+  summed: boolean;
+}
+
+/** A fragment as another operand takes it. */
+export interface Conversion {
+  /** The cost: a key of the database's `conversions`. */
+  kind: string;
+  source: ConversionSide;
+  target: ConversionSide;
+  /** For each bit of a target place the bit of the source place: `lane0` to `i1`. */
+  origin: Map<string, string>;
+  /** For each number along the axis whose order changed, that of the source; empty where it did not. */
+  order: number[];
+  /** The same conversion in an order of K, or of the columns, that makes it cheaper. */
+  reordered: Conversion | null;
+}
+
 export interface DatabaseTables {
   version: string;
   document: string;
   scopes: Record<string, number>;
   colours: string[];
+  /** The kinds of conversions in words, the cheapest first. */
+  conversions: Record<string, string>;
   /** With the first version that knows each. */
   targets: Record<string, string>;
   gpus: { target: string; architecture: string; names: string[] }[];
@@ -509,6 +541,12 @@ export function instruction(spelling: string): Instruction | undefined;
 /** The matrices of an instruction that are spread over threads, by the names that users give them. */
 export function arrangements(instruction: Instruction): Map<string, Arrangement>;
 export function bitsOf(place: Place): string;
+/** What brings the elements of one operand's registers to the registers of another; undefined where one has none. */
+export function conversionOf(source: Operand, target: Operand, transpose?: boolean): Conversion | undefined;
+/** The element at a place: its number on each axis. */
+export function elementAt(side: ConversionSide, place: Record<string, number>): Record<string, number>;
+/** How many bits a part of a place has: `i`, `lane`, `warp`. */
+export function widthOf(side: ConversionSide, name: string): number;
 export function toCute(operand: Operand): string | undefined;
 export function toTriton(operand: Operand): { register: number[][]; lane: number[][]; warp: number[][] } | undefined;
 export const memoryFacts: MemoryFacts | undefined;

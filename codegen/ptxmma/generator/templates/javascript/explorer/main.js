@@ -5,6 +5,7 @@ import { instructionMeant } from "../spellings.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { tensorMemories, tensorOperands } from "../tensor_places.js";
 import { descriptorFormats, memoryFacts } from "../descriptors.js";
+import { ConversionView } from "./conversion_view.js";
 import { CopyView } from "./copy_view.js";
 import { DescriptorReader } from "./descriptor_reader.js";
 import { copyButton, fill, h } from "./dom.js";
@@ -34,6 +35,7 @@ const search = new SearchBox((set) => {
 });
 const matrices = new MatricesView(store);
 const memory = memoryFacts && new MemoryView(store);
+const conversion = new ConversionView(store);
 const tensor = tensorMemories.length > 0 && new TensorView(store);
 /** @type {[string, string, {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void}][]} */
 const views = [
@@ -43,6 +45,7 @@ const views = [
   ...(database.patterns.length ? [/** @type {typeof views[number]} */ (["sparsity", "Sparsity", new SparsityView(store)])] : []),
   ...(descriptorFormats.length ? [/** @type {typeof views[number]} */ (["descriptors", "Descriptors", new DescriptorReader(store)])] : []),
   ["copy", "Copy as", new CopyView(store, () => matrices.board)],
+  ["convert", "Convert", conversion],
 ];
 
 const spelling = h("code", { class: "canonical" });
@@ -128,7 +131,7 @@ store.follow((state, changed) => {
 });
 
 /** For the console of the browser, and for tests: the drawing and what is shown. */
-/** @type {any} */ (globalThis).explorer = { board: matrices.board, memory: memory?.board, tensor: tensor?.board, store };
+/** @type {any} */ (globalThis).explorer = { board: matrices.board, memory: memory?.board, tensor: tensor?.board, conversion: conversion.board, store };
 
 keyboard({
   store,
@@ -137,7 +140,7 @@ keyboard({
   step: (steps) => picker.step(current(), steps),
   theme: switchTheme,
   help,
-  board: () => (store.state.v === "tensor" && tensor ? tensor : matrices).board,
+  board: () => (store.state.v === "tensor" && tensor ? tensor : store.state.v === "convert" ? conversion : matrices).board,
 });
 
 /**
@@ -157,7 +160,7 @@ function headline(instruction) {
 }
 
 function redraw() {
-  for (const view of [matrices, memory, tensor]) if (view) view.board.draw();
+  for (const view of [matrices, memory, tensor, conversion]) if (view) view.board.draw();
 }
 
 function switchTheme() {

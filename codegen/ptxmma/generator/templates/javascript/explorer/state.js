@@ -3,7 +3,7 @@
 /**
  * @typedef {object} State
  * @property {string} i canonical spelling of the instruction
- * @property {string} v view: matrices, memory, tensor, sparsity, descriptors, copy
+ * @property {string} v view: matrices, memory, tensor, sparsity, descriptors, copy, convert
  * @property {string} target only instructions that it accepts; empty: any
  * @property {string} at what is selected: `a:9,3`, or `lane:5`
  * @property {string} colour lane, register, warp
@@ -18,16 +18,19 @@
  * @property {string} row of values to compress, with blanks between
  * @property {string} word of metadata: `0x…`
  * @property {string} lane whose word that is
- * @property {string} operand to copy, or in tensor memory
+ * @property {string} operand to copy or to convert, or in tensor memory
  * @property {string} product what a descriptor chooses: `m:128,n:64,dtype:f32,atype:bf16,btype:bf16`
  * @property {string} base of an operand in tensor memory: its column, and its lane where that is not 0: `64,16`
  * @property {string} load of it: canonical spelling
- * @property {string} as format to copy
+ * @property {string} as format to copy, or the instruction whose operand a conversion makes
+ * @property {string} into that operand
+ * @property {string} turned whether it is transposed: `1`
+ * @property {string} order whether it has another order of K or of columns: `1`
  */
 
 /** @type {State} */
 const EMPTY = {
-  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx", product: "", base: "", load: "",
+  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx", into: "", turned: "", order: "", product: "", base: "", load: "",
 };
 
 /** Changes of these are steps that the browser's back button undoes. */
