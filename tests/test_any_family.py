@@ -510,8 +510,10 @@ _SHELF = {
 
 def test_another_memory_is_in_every_language(out: Path, database: Path) -> None:
     node = shutil.which("node") or pytest.skip("node is not installed")
-    (memory,) = [each for each in json.loads(database.read_text(encoding="utf-8"))["spec"]["tensor_memories"] if each["name"] == "rack"]
-    assert (memory["lanes"], memory["cell"], memory["address"]) == (64, 16, {"lane": 0, "column": 8})
+    (memory,) = [each for each in json.loads(database.read_text(encoding="utf-8"))["spec"]["spaces"] if each["name"] == "rack"]
+    assert memory["address"] == {"lane": 0, "column": 8}
+    sizes = {name: [each["size"] for each in entries] for name, entries in memory["coordinates"].items()}
+    assert sizes == {"lane": [64], "column": [96], "bit": [16]}
     header = (out / "generated/include/ptxmma/rack_memory.h").read_text(encoding="utf-8")
     assert re.findall(r"#define (PTXMMA_RACK_\w+) (\d+)", header) == [
         ("PTXMMA_RACK_LANES", "64"),

@@ -171,7 +171,8 @@ _CASES = {
     "an unknown scope of an operand": ("instructions/toy.yaml", 'title: "a knob",', 'title: "a knob", uniform: "warpgroup",', r"toy.yaml:\d+:\d+: unknown scope 'warpgroup'; known: warp"),
     "an unknown scope of a statement": ("instructions/toy.yaml", "operand_kinds:", 'uniform:\n  - {text: "Calm.", over: "warpgroup", source: "3.1"}\noperand_kinds:', r"toy.yaml:\d+:28: unknown scope 'warpgroup'; known: warp"),
     "half a register": ("types.yaml", 'name: "f16", title: "half precision", form: "float", bits: 16', 'name: "f16", title: "half precision", form: "bits", bits: 4', r"toy.yaml:\d+:\d+: operand 'b' of toy\S+ has 16 bits"),
-    "no warp": ("spaces.yaml", '{"warp": 32}', '{"thread": 1}', r"spaces.yaml:3:\d+: no scope 'warp'; layouts in registers count its lanes"),
+    "no warp": ("spaces.yaml", "lane: 32", "lane: 16", r"spaces.yaml:8:35: 16 lanes are not the threads of any scope; scopes have 32"),
+    "no lanes": ("spaces.yaml", "lane: 32", "thread: 32", r"spaces.yaml:5:5: no scopes, or no space 'registers' with a coordinate 'lane', which layouts in registers count"),
     "no scope": ("spaces.yaml", '{"warp": 32}', "{}", r"spaces.yaml:3:\d+: scopes: .*non-empty"),
     "two scopes of one name": ("spaces.yaml", "scopes:", 'scopes: {"warp": 64}\n---\nkind: spaces\nscopes:', r"spaces.yaml:6:\d+: a second scope 'warp'; see also \S*spaces.yaml:3:\d+"),
     "a layout's name with an unknown fact": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "c_{colour}"', r"layouts.yaml:27:12: toy\S+ has no 'colour' for the name c_{colour}; it has m, n, k, shape, dtype"),
@@ -702,7 +703,7 @@ def test_fields_of_a_descriptor_that_depend_on_each_other(tmp_path: Path) -> Non
 
 #: A second memory that is wrong, as an edit of the odd one: old text, new text, message.
 _MEMORIES = {
-    "two for what no other names": ('of: {family: "rack"}\nsource', "source", "a second tensor memory without `of`"),
+    "two for what no other names": ('    of: {family: "rack"}\n', "", "a second tensor memory without `of`"),
     "one name twice": ('name: "rest"', 'name: "rack"', "'rack' is there twice"),
     "a name of other files": ('name: "rest"', 'name: "shared"', "a tensor memory cannot be called 'shared': other files have this name"),
     "an address without room": ("column: 8}", "column: 5}", "addresses have 5 bits for the lane, which reach 32 of them; there are 64"),
@@ -713,7 +714,7 @@ _MEMORIES = {
 def test_a_wrong_memory(tmp_path: Path, name: str) -> None:
     spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
     rack = spec / "instructions/rack.yaml"
-    rest = rack.read_text(encoding="utf-8").partition("---\n")[0].replace('"rack"', '"rest"', 1).replace('of: {family: "rack"}\n', "")
+    rest = rack.read_text(encoding="utf-8").partition("---\n")[0].replace('"rack"', '"rest"', 1).replace('    of: {family: "rack"}\n', "")
     (spec / "rest.yaml").write_text(rest, encoding="utf-8")
     old, new, message = _MEMORIES[name]
     for path in (rack, spec / "rest.yaml"):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.layouts.cute_text import from_cute
 from ptxmma.generator.tensor_proof import uses
-from ptxmma.model import COORDINATES, formula
+from ptxmma.model import formula
 from ptxmma.model.bitmap import BitMap
 from ptxmma.model.digit_map import DigitMap, LayoutMap
 from ptxmma.model.digits import NotDigitsError, Term, inverse, terms
@@ -328,4 +328,3 @@ def test_a_map_is_written_as_in_cute(catalog: Catalog) -> None:
     written = {placed.layout.name: str(placed.digits({})) for placed in uses(catalog.database.spec) if not placed.selections}
     assert written["layout_d"] == "row:128:1@lane col:256:1@column"
     assert written["layout_c"] == "row:(16,4,2):(1@lane,32@lane,1@cta) col:256:1@column"
-    assert set(COORDINATES) >= {part.split("@")[1].rstrip(",)").split(",")[0] for part in written["layout_c"].split() if "@" in part}

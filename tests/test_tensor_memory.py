@@ -26,7 +26,7 @@ from ptxmma.generator import tensor_proof
 from ptxmma.generator.emit import python_layouts, tensor_functions
 from ptxmma.generator.problems import Position
 from ptxmma.matrices.pictures import tensor_memory as tensor_pictures
-from ptxmma.model import COORDINATES, Spec
+from ptxmma.model import Spec
 from ptxmma.model.digits import NotDigitsError
 
 _ONE, _PAIR = ("tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.cta_group::2.kind::f16")
@@ -340,13 +340,13 @@ class _Nowhere:
 
 
 def _with(spec: Spec, name: str, **fields: Any) -> Spec:
-    memories = tuple(
+    spaces = tuple(
         msgspec.structs.replace(
-            memory, layouts=tuple(msgspec.structs.replace(each, **fields) if each.name == name else each for each in memory.layouts)
+            space, layouts=tuple(msgspec.structs.replace(each, **fields) if each.name == name else each for each in space.layouts)
         )
-        for memory in spec.tensor_memories
+        for space in spec.spaces
     )
-    return msgspec.structs.replace(spec, tensor_memories=memories)
+    return msgspec.structs.replace(spec, spaces=spaces)
 
 
 @pytest.mark.parametrize(
@@ -426,8 +426,8 @@ def test_javascript_functions_are_the_layouts(root: Path, uses: list[TensorPlace
     assert json.loads(done.stdout) == wanted
 
 
-def test_coordinates_have_one_order() -> None:
-    assert Place._fields == COORDINATES
+def test_coordinates_have_one_order(catalog: Catalog) -> None:
+    assert Place._fields == tuple(catalog.database.spec.space("tensor").coordinates)
 
 
 def test_an_argument_that_no_instruction_has() -> None:

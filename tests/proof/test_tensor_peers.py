@@ -11,7 +11,7 @@ import pytest
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.proven import attached
-from ptxmma.model import TensorMemory
+from ptxmma.model import Space
 from ptxmma_proof.peers import (
     cute_loads,
     cute_tensor,
@@ -68,7 +68,7 @@ struct SM100_MMA_TOY_WHOLE_SS
 
 
 @pytest.fixture(scope="module")
-def memory(catalog: Catalog) -> TensorMemory:
+def memory(catalog: Catalog) -> Space:
     (memory,) = catalog.database.spec.tensor_memories
     return memory
 
@@ -85,12 +85,12 @@ def _places() -> np.ndarray:
     return np.asarray((row % 16 + 32 * (row // 16)) * (1 << tensor_cases.LANE_BITS) + 32 * col)
 
 
-def test_a_case_that_agrees_agrees(memory: TensorMemory) -> None:
+def test_a_case_that_agrees_agrees(memory: Space) -> None:
     (verdict,) = tensor_cases.compare(memory, [_scattered(_places())])
     assert (verdict.layout, verdict.wrong, verdict.of) == ("layout_f", 0, 512)
 
 
-def test_a_place_that_differs_is_found(memory: TensorMemory) -> None:
+def test_a_place_that_differs_is_found(memory: Space) -> None:
     places = _places()
     places[64 + 17] += 32
     (verdict,) = tensor_cases.compare(memory, [_scattered(places)])
@@ -99,7 +99,7 @@ def test_a_place_that_differs_is_found(memory: TensorMemory) -> None:
     assert verdict.ours == "row 17, col 1: lane 33, column 1, bit 0"
 
 
-def test_a_wrong_layout_of_ours_is_found(memory: TensorMemory) -> None:
+def test_a_wrong_layout_of_ours_is_found(memory: Space) -> None:
     wrong = tuple(
         msgspec.structs.replace(each, at=each.at | {"lane": "row"}) if each.name == "layout_f" else each for each in memory.layouts
     )
@@ -107,7 +107,7 @@ def test_a_wrong_layout_of_ours_is_found(memory: TensorMemory) -> None:
     assert verdict.wrong == 48 * 8
 
 
-def test_functions_of_tvm_are_executed(memory: TensorMemory, tmp_path: Path) -> None:
+def test_functions_of_tvm_are_executed(memory: Space, tmp_path: Path) -> None:
     for file, text in ((tvm_tensor.LAYOUTS, _OWN_LAYOUTS), (tvm_tensor.SCALES, _OWN_SCALES), (tvm_tensor.COPIES, _OWN_COPIES)):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(f"import tvm  # is not there\n{text}", encoding="utf-8")
@@ -137,7 +137,7 @@ def test_assertions_about_sizes_are_evaluated(catalog: Catalog, tmp_path: Path) 
     assert not same.only_ours
 
 
-def test_cute_agrees_on_every_place(memory: TensorMemory, nvcc: str) -> None:
+def test_cute_agrees_on_every_place(memory: Space, nvcc: str) -> None:
     cutlass = headers.installed()
     if cutlass is None:
         pytest.skip("nvidia-cutlass is not installed")
@@ -161,7 +161,7 @@ def _register_layouts(catalog: Catalog) -> set[str]:
     return {operand.layout.name for operand in operands if operand.layout is not None}
 
 
-def test_triton_agrees_on_every_place(catalog: Catalog, memory: TensorMemory) -> None:
+def test_triton_agrees_on_every_place(catalog: Catalog, memory: Space) -> None:
     pytest.importorskip("triton")
     verdicts = tensor_cases.compare(memory, triton_tensor.read())
     assert {verdict.case.subject: verdict.ours for verdict in verdicts if verdict.wrong} == {}
@@ -187,7 +187,7 @@ def test_triton_fills_the_registers_of_reductions_alike(catalog: Catalog) -> Non
     assert len({each.load.opcode for each in loaded}) == 5
 
 
-def test_jax_agrees_on_every_place(catalog: Catalog, memory: TensorMemory) -> None:
+def test_jax_agrees_on_every_place(catalog: Catalog, memory: Space) -> None:
     pytest.importorskip("jax")
     cases = mosaic_tensor.read(catalog)
     verdicts = tensor_cases.compare(memory, cases)
@@ -217,7 +217,7 @@ def test_a_load_of_another_size_is_found(catalog: Catalog) -> None:
     assert (loaded.theirs, loaded.ours) == ("2 elements in each of 32 threads", "4 elements in each of 32 threads")
 
 
-def test_every_layout_has_a_witness(catalog: Catalog, memory: TensorMemory) -> None:
+def test_every_layout_has_a_witness(catalog: Catalog, memory: Space) -> None:
     witness = attached(catalog.database)[witnesses.TENSOR_MEMORY]
     agreeing = {line.layout for line in witness.of(witnesses.Laid) if line.agree}
     assert agreeing == {layout.name for layout in memory.layouts} | _register_layouts(catalog) | {_REDUCED}

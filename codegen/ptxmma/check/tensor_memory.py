@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ptxmma.catalog.instructions import Catalog, Instruction
-    from ptxmma.model import Step, TensorMemory
+    from ptxmma.model import Space, Step
     from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
@@ -151,27 +151,31 @@ def _doubts(
         memory = catalog.database.spec.tensor_memory_of(instruction.variant.facts) if instruction is not None else None
         if instruction is None or memory is None:
             continue
-        most = _most(catalog, memory, target)
+        most, lanes = _most(catalog, memory, target), memory.most("lane")
         for access in _accesses(instruction, statement):
             address = addresses.of(statement.operands[access.place])
             if address is None or address[0] < 0:
                 continue
             number, relative = address
-            lane, column = memory.parts(number)
+            lane, column = (memory.parts(number)[name] for name in ("lane", "column"))
             limit = min(allocated, most) if relative and allocated else most
             what = f"the {limit} columns that the kernel has allocated" if limit < most else f"the {most} columns of tensor memory"
             if column + access.columns > limit:
                 yield statement, access, f"columns {column} to {column + access.columns - 1} are not among {what}"
-            elif lane + access.lanes > memory.lanes:
-                yield statement, access, f"lanes {lane} to {lane + access.lanes - 1} are not among the {memory.lanes} of tensor memory"
+            elif lane + access.lanes > lanes:
+                yield (
+                    statement,
+                    access,
+                    f"lanes {lane} to {lane + access.lanes - 1} are not among the {lanes} of tensor memory",
+                )
 
 
-def _most(catalog: Catalog, memory: TensorMemory, target: str) -> int:
+def _most(catalog: Catalog, memory: Space, target: str) -> int:
     """The columns of tensor memory on a target; the most on any where it is not known."""
     targets = targets_of(catalog.database.spec)
     features = targets.features(target) if target in targets.by_name else ()
-    rows = (row.columns for row in memory.columns if not features or not {*row.targets}.isdisjoint(features))
-    return next(rows, memory.most_columns)
+    rows = (row.size for row in memory.coordinates["column"] if not features or not {*row.targets}.isdisjoint(features))
+    return next(rows, memory.most("column"))
 
 
 def _allocated(catalog: Catalog, known: KnownBits, allocating: Step, statements: Sequence[Statement]) -> int:

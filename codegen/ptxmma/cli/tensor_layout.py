@@ -79,7 +79,7 @@ def show(instruction: Instruction, operand: TensorOperand, lane: int | None, bit
     place = placed.locate(**point)  # type: ignore[arg-type]  # no axis is called check
     if base is not None:
         place = place._replace(lane=base.lane + place.lane, column=base.column + place.column)
-    address = f"{'base + ' if base is None else ''}{placed.memory.address_of(place.lane, place.column):#x}"
+    address = f"{'base + ' if base is None else ''}{placed.memory.address_of(lane=place.lane, column=place.column):#x}"
     draw(Table([*given, *place._fields, "address"], [[*given.values(), *place, address]]), form)
 
 
@@ -123,10 +123,10 @@ def _show_place(placed: TensorPlaces, lane: int, bit: int | None, numbers: Given
 
     memory = placed.memory
     low = bit or 0
-    within("lane", lane, memory.lanes)
+    within("lane", lane, memory.most("lane"))
     within("bit", low, memory.cell)
     limits: dict[str, Sequence[int]] = {
-        "column": range(memory.most_columns),
+        "column": range(memory.most("column")),
         "cta": range(placed.numbers["ctas"]),
     }
     given = numbers_of(numbers, {**limits, **placed.selections}, subject)

@@ -58,13 +58,13 @@ def show(
 def _elements(fragment: TensorFragment, named: Mapping[str, int], selected: Mapping[str, int], base: int) -> Table:
     """The elements in the registers of all loads that have these numbers."""
     layout, memory = fragment.registers, fragment.places.memory
-    for name, legal in (("lane", memory.partition), ("register", layout.registers), ("bit", memory.cell)):
+    for name, legal in (("lane", memory.partition["lane"]), ("register", layout.registers), ("bit", memory.cell)):
         if name in named:
             within(name, named[name], legal)
     numbers: dict[str, list[int]] = {
         "cta": list(range(fragment.places.numbers["ctas"])),
         "warp": list(range(_warps(fragment))),
-        "lane": list(range(memory.partition)),
+        "lane": list(range(memory.partition["lane"])),
         "register": list(range(layout.registers)),
     }
     numbers |= {name: [value] for name, value in named.items() if name in numbers}
@@ -83,7 +83,7 @@ def _elements(fragment: TensorFragment, named: Mapping[str, int], selected: Mapp
                     rows.append([*axes, cta, warp, lane, register, bit, f"{address:#x}"])
     if not rows:
         said = ", ".join(f"{name} {value:#x}" if name == "address" else f"{name} {value}" for name, value in named.items())
-        warp = named.get("warp", memory.parts(named.get("address", 0))[0] // memory.partition)
+        warp = named.get("warp", memory.parts(named.get("address", 0))["lane"] // memory.partition["lane"])
         loads = ", ".join(f"{address:#x}" for address in fragment.addresses(warp, base))
         raise click.UsageError(f"no load has an element in {said}; those of warp {warp} have the taddr {loads}")
     return Table([*fragment.places.sizes, "cta", "warp", "lane", "register", "bit", "address"], rows)
@@ -91,7 +91,7 @@ def _elements(fragment: TensorFragment, named: Mapping[str, int], selected: Mapp
 
 def _warps(fragment: TensorFragment) -> int:
     """Warps that reach all lanes together."""
-    return fragment.places.memory.lanes // fragment.places.memory.partition
+    return fragment.places.memory.most("lane") // fragment.places.memory.partition["lane"]
 
 
 def _legal(fragment: TensorFragment) -> dict[str, Sequence[int]]:

@@ -6,21 +6,19 @@ Documents of one kind are joined across files, and short forms are written out (
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import msgspec
 
-from ptxmma.generator.documents import KINDS, MANDATORY, Spaces
+from ptxmma.generator.documents import KINDS, MANDATORY, Spaces, TensorLayouts
 from ptxmma.generator.problems import Position, Problem, SpecError, clash
 from ptxmma.generator.short_forms import written_out
 from ptxmma.generator.yaml_document import Document, Path_, nearest
-from ptxmma.model import Spec, TensorMemory, TensorProducts, Types
+from ptxmma.model import REGISTERS, Space, Spec, TensorProducts, Types
 
 #: The kinds that a spec has exactly one document of.
 _SINGLE = ("spec", "shared_memory")
-#: The scope that every spec has.
-_WARP = "warp"
 
 
 class Positions:
@@ -57,6 +55,8 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
     parts: dict[str, Any] = {"instructions": [], "errata": []}
     lists: dict[str, dict[str, list[Any]]] = {"types": {}, "tensor_products": {}}
     single: dict[str, Document] = {}
+    spaces: list[Space] = []
+    placed: list[tuple[TensorLayouts, Document]] = []
     positions = Positions(overlaid=any(document.positions[()].added for document in documents))
     problems: list[Problem] = []
     for document in documents:
@@ -77,10 +77,8 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
             single[kind] = document
             positions.add(() if kind == "spec" else (kind,), document, ())
             parts |= msgspec.structs.asdict(entry) if kind == "spec" else {kind: entry}
-        elif isinstance(entry, TensorMemory):
-            memories = parts.setdefault("tensor_memories", [])
-            positions.add(("tensor_memories", len(memories)), document, ())
-            memories.append(entry)
+        elif isinstance(entry, TensorLayouts):
+            placed.append((entry, document))
         elif isinstance(entry, Spaces):
             scopes = parts.setdefault("scopes", {})
             for name, threads in entry.scopes.items():
@@ -89,6 +87,9 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
                     problems.append(clash(f"a second scope {name!r}", here, positions.at("scopes", name)))
                 positions.add(("scopes", name), document, ("scopes", name))
                 scopes[name] = threads
+            for index, space in enumerate(entry.spaces):
+                positions.add(("spaces", len(spaces)), document, ("spaces", index))
+                spaces.append(space)
         elif kind != "assemblers":
             for key in data:
                 into = lists.get(kind, parts).setdefault(key, [])
@@ -100,15 +101,34 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
     top = positions.at() if "spec" in kinds else Position(documents[0].positions[()].file) if documents else Position("spec")
     missing = [kind for kind in MANDATORY if kind not in kinds]
     problems += (Problem(top, f"no document of kind {kind}; a spec has one") for kind in missing if kind not in incomplete)
-    if "scopes" in parts and _WARP not in parts["scopes"]:
-        problems.append(
-            Problem(positions.at("scopes", *list(parts["scopes"])[:1]), f"no scope {_WARP!r}; layouts in registers count its lanes")
-        )
+    if "spaces" in kinds and "spaces" not in incomplete:
+        problems += _spaces(spaces, placed, positions)
+    lanes = any(space.name == REGISTERS and "lane" in space.coordinates for space in spaces)
+    if "spaces" in kinds and not (lanes and "scopes" in parts):
+        if "spaces" not in incomplete:
+            text = f"no scopes, or no space {REGISTERS!r} with a coordinate 'lane', which layouts in registers count"
+            problems.append(Problem(positions.at("spaces", 0), text))
+        raise SpecError(problems)
+    parts["spaces"] = spaces
     if problems or missing:
         raise SpecError(problems)
     fields: dict[str, Any] = {key: tuple(part) if isinstance(part, list) else part for key, part in parts.items()}
     types, products = ({key: tuple(entries) for key, entries in part.items()} for part in lists.values())
     return Spec(**fields, types=Types(**types), tensor_products=TensorProducts(**products) if products else None), positions
+
+
+def _spaces(spaces: list[Space], placed: list[tuple[TensorLayouts, Document]], positions: Positions) -> Iterator[Problem]:
+    """Put the layouts of on-chip memories into their spaces; yield what is wrong."""
+    numbers = {space.name: index for index, space in enumerate(spaces)}
+    for entry, document in placed:
+        if entry.space not in numbers:
+            yield Problem(nearest(document, ("space",)), f"no space {entry.space!r}; there are {', '.join(numbers)}")
+            continue
+        index = numbers[entry.space]
+        known = spaces[index].layouts
+        for own, _ in enumerate(entry.layouts):
+            positions.add(("spaces", index, "layouts", len(known) + own), document, ("layouts", own))
+        spaces[index] = msgspec.structs.replace(spaces[index], layouts=(*known, *entry.layouts))
 
 
 def _located(error: msgspec.ValidationError, document: Document) -> Problem:

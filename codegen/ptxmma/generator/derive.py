@@ -17,8 +17,7 @@ from ptxmma.model import Database, Layout, LayoutDigits, RegisterLayout, Spec, f
 from ptxmma.model.bitmap import BitMap, NotLinearError, Points, linear
 from ptxmma.model.formula import FormulaError
 
-#: Bits of the registers in which layouts place data by ``bit``, and of the unit of each other coordinate.
-_REGISTER_BITS = 32
+#: Bits of what the coordinates within a register count.
 _UNITS = {"bit": 1, "byte": 8}
 
 
@@ -118,7 +117,7 @@ def _layout(spec: Spec, kind: str, plan: Plan, bit_map: BitMap) -> Layout:
     entry = spec.register_layouts[plan.entry]
     steps = dict(plan.steps)
     for name, unit in _UNITS.items():
-        if name in bit_map.outputs and (step := _REGISTER_BITS // unit >> bit_map.outputs[name]) > 1:
+        if name in bit_map.outputs and (step := spec.registers.cell // unit >> bit_map.outputs[name]) > 1:
             steps[name] = step
     return Layout(
         name=plan.name,
@@ -190,20 +189,21 @@ def _bit_map(spec: Spec, plan: Plan) -> BitMap:
     unit = next((name for name in _UNITS if name in entry.at), "")
     lanes = min(threads, sum(axes.values()))
     outputs = {"lane": lanes} | ({unit: sum(axes.values()) - lanes} if unit else {})
-    return linear(axes, outputs, lambda points: _to_places(entry, plan, points, unit, outputs))
+    steps = {unit: spec.registers.cell // _UNITS[unit] >> outputs[unit]} if unit else {}
+    return linear(axes, outputs, lambda points: _to_places(entry, plan, points, steps))
 
 
 def _to_axes(spec: Spec, entry: RegisterLayout, plan: Plan, points: Points) -> dict[str, list[int]]:
     """The place of each element, an axis a list."""
-    variables = variables_of(plan) | {"i": points["i"]} | thread(points["lane"], spec.scopes["warp"])
+    variables = variables_of(plan) | {"i": points["i"]} | thread(points["lane"], spec.lanes)
     return _counted(evaluate_entry(entry.let, entry.at, variables, len(points["lane"])), plan.steps)
 
 
-def _to_places(entry: RegisterLayout, plan: Plan, points: Points, unit: str, outputs: dict[str, int]) -> dict[str, list[int]]:
+def _to_places(entry: RegisterLayout, plan: Plan, points: Points, steps: dict[str, int]) -> dict[str, list[int]]:
     """The thread and the part of its register that hold the data of each place; parts are counted from 0."""
     coordinates = {axis: [number * plan.steps.get(axis, 1) for number in numbers] for axis, numbers in points.items()}
     values = evaluate_entry(entry.let, entry.at, variables_of(plan) | coordinates, len(next(iter(points.values()))))
-    return _counted(values, {unit: _REGISTER_BITS // _UNITS[unit] >> outputs[unit]} if unit else {})
+    return _counted(values, steps)
 
 
 def _counted(values: dict[str, list[int]], steps: dict[str, int]) -> dict[str, list[int]]:

@@ -26,9 +26,10 @@ from ptxmma.model import (
     Protocol,
     RegisterLayout,
     SharedMemory,
+    Space,
     Spec,
     Target,
-    TensorMemory,
+    TensorLayout,
     TensorProducts,
     Throughput,
     Types,
@@ -44,10 +45,18 @@ class Version(Entry, frozen=True, kw_only=True):
 
 
 class Spaces(Entry, frozen=True, kw_only=True):
-    """Who executes together."""
+    """The threads that execute together, and the spaces in which their data lies."""
 
     #: Threads of each scope: ``{"thread": 1, "warp": 32, "warpgroup": 128}``.
-    scopes: Annotated[dict[Identifier, Positive], Meta(min_length=1)]
+    scopes: Annotated[dict[Identifier, Positive], Meta(min_length=1)] = msgspec.field(default_factory=dict)
+    spaces: tuple[Space, ...] = ()
+
+
+class TensorLayouts(Entry, frozen=True, kw_only=True):
+    """Layouts of data in an on-chip memory."""
+
+    space: Identifier
+    layouts: Annotated[tuple[TensorLayout, ...], SOME]
 
 
 class Targets(Entry, frozen=True, kw_only=True):
@@ -145,7 +154,7 @@ KINDS: dict[str, type[Entry]] = {
     "sparsity": Sparsity,
     "spec": Version,
     "targets": Targets,
-    "tensor_memory": TensorMemory,
+    "tensor_layouts": TensorLayouts,
     "tensor_products": TensorProducts,
     "throughput": Peaks,
     "types": Types,

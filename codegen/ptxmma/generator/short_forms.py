@@ -2,6 +2,7 @@
 
 :data:`SHORT_FORMS` lists them by type.  ``schema`` describes both forms of a type, and ``write_out`` expands the short one:
 
+* the size of a coordinate on every target may be a number;
 * what is a list of values, conditions, ranges or cases may be a single one;
 * a case without a condition may be its formula;
 * the sizes of a qualifier may be a pattern, and one number is the size of the qualifier's own name;
@@ -19,7 +20,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from ptxmma.generator import optional_operands
-from ptxmma.model import Case, Cases, Condition, Extents, Form, InstructionSet, Range
+from ptxmma.model import Case, Cases, Condition, CoordinateSize, Extents, Form, InstructionSet, Range
 from ptxmma.model.conditions import Values
 from ptxmma.model.fields import Formula, Identifier
 
@@ -60,6 +61,14 @@ def _or(short: Schema, description: str, write_out: Callable[[Any], Any]) -> Sho
     return ShortForm(
         lambda long: {"description": description, "anyOf": [short, long]},
         lambda value: value if isinstance(value, dict) else write_out(value),
+    )
+
+
+def _or_list(short: Schema, description: str, write_out: Callable[[Any], Any]) -> ShortForm:
+    """Another way to write a list."""
+    return ShortForm(
+        lambda long: {"description": description, "anyOf": [short, long]},
+        lambda value: value if isinstance(value, list) else write_out(value),
     )
 
 
@@ -153,6 +162,7 @@ SHORT_FORMS: dict[Any, ShortForm] = {
     Case: _or(msgspec.json.schema(Formula), "a formula, or {when: condition, is: formula}", lambda formula: {"is": formula}),
     Cases: _one_or_many("a formula, or guarded cases: [{when: condition, is: formula}, ..., {is: formula}]", "cases"),
     tuple[Range, ...]: _one_or_many("a range {first, last, step} or a list of them"),
+    tuple[CoordinateSize, ...]: _or_list({"type": "integer", "minimum": 1}, "a size, or some for targets", lambda size: [{"size": size}]),
     dict[Identifier, Extents]: ShortForm(_extents_schema, _extents),
     Form: ShortForm(_form_schema, _form),
     InstructionSet: ShortForm(_instruction_schema, _instruction),

@@ -12,11 +12,9 @@ from ptxmma.catalog.layouts import Plan
 from ptxmma.generator.build import Positions
 from ptxmma.generator.evaluation import EntryError, evaluate_entry, thread, variables_of
 from ptxmma.generator.problems import Problem
-from ptxmma.model import WINDOW, Layout, RegisterLayout, Spec, Stated, matches
+from ptxmma.model import WINDOW, Layout, RegisterLayout, Space, Spec, Stated, matches
 from ptxmma.model.bitmap import domain
 from ptxmma.model.formula import FormulaError
-
-_REGISTER_BITS = 32
 
 
 def check(spec: Spec, positions: Positions, derived: Sequence[tuple[Plan, Layout]]) -> Iterator[Problem]:
@@ -28,7 +26,7 @@ def check(spec: Spec, positions: Positions, derived: Sequence[tuple[Plan, Layout
             if not fitting:
                 yield Problem(positions.at(*place), f"section {stated.section} is stated for layouts that no variant has")
             try:
-                differences = [text for plan, layout in fitting if (text := difference(stated, plan, layout, spec.scopes["warp"]))]
+                differences = [text for plan, layout in fitting if (text := difference(stated, plan, layout, spec.registers))]
             except EntryError as error:
                 yield error.at(positions, f"section {stated.section}", *place)
                 continue
@@ -43,16 +41,16 @@ def _fits(entry: RegisterLayout, stated: Stated, plan: Plan) -> bool:
     return any(matches(stated.of, facts | {"operand": operand}) for operand in entry.operands)
 
 
-def difference(stated: Stated, plan: Plan, layout: Layout, lanes: int) -> str:
+def difference(stated: Stated, plan: Plan, layout: Layout, registers: Space) -> str:
     """The first point where a printed formula differs, in words; ``""`` where there is none."""
     bit_map = layout.map
-    elements, register = 1 << bit_map.inputs["i"], max(_REGISTER_BITS, plan.bits)
+    elements, register = 1 << bit_map.inputs["i"], max(registers.cell, plan.bits)
     if stated.registers and stated.registers != elements * plan.bits // register:
         return f"{plan.name} has {elements * plan.bits // register} registers, not {stated.registers}"
     if not stated.at:
         return ""
     points = domain(bit_map.inputs)
-    variables = variables_of(plan) | {"i": points["i"]} | thread(points["lane"], lanes)
+    variables = variables_of(plan) | {"i": points["i"]} | thread(points["lane"], registers.most("lane"))
     theirs = evaluate_entry(stated.let, stated.at, variables, len(points["i"]))
     ours = bit_map.evaluate(points)
     if window := [name for name in WINDOW if name in stated.at]:

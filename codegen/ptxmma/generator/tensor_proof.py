@@ -13,7 +13,7 @@ from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.build import Positions
 from ptxmma.generator.digit_proof import difference
 from ptxmma.generator.problems import Problem
-from ptxmma.model import COORDINATES, Condition, Facts, Spec, TensorLayout, TensorProducts, formula
+from ptxmma.model import Condition, Facts, Spec, TensorLayout, TensorProducts, formula
 from ptxmma.model.digits import NotDigitsError
 
 _Test = tuple[str, tuple[str | int, ...]]
@@ -99,14 +99,14 @@ def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
         name = placed.layout.name
         if name in wrong:
             continue
-        number = spec.tensor_memories.index(placed.memory)
+        number = spec.spaces.index(placed.memory)
         index = placed.memory.layouts.index(placed.layout)
         for selected in itertools.product(*placed.selections.values()):
             chosen = dict(zip(placed.selections, selected, strict=True))
             fault = _fault(placed, chosen)
             if fault:
                 where, message = fault
-                yield Problem(positions.at("tensor_memories", number, "layouts", index, *where), f"{name}: {message}")
+                yield Problem(positions.at("spaces", number, "layouts", index, *where), f"{name}: {message}")
                 wrong.add(name)
                 break
 
@@ -118,8 +118,8 @@ def _fault(placed: TensorPlaces, chosen: dict[str, int]) -> tuple[tuple[str, ...
         digits = placed.digits(chosen)
     except NotDigitsError as error:
         return ("at", error.coordinate) if error.coordinate else ("at",), f"{error}{_with(placed, chosen)}"
-    limits = {"cta": placed.numbers["ctas"], "lane": memory.lanes, "column": memory.least_columns, "bit": memory.cell}
-    for name in COORDINATES:
+    limits = {name: memory.least(name) for name in memory.coordinates} | {"cta": placed.numbers["ctas"]}
+    for name in memory.coordinates:
         last = digits.reach(name) + (placed.unit - 1 if name == "bit" else 0)
         if last >= limits[name]:
             return ("at", name), f"{name} reaches {last}{_with(placed, chosen)}; allowed: 0..{limits[name] - 1}"

@@ -35,9 +35,10 @@ from ptxmma.model.memory import Banks, CanonicalLayout, Example, Majorness, Padd
 from ptxmma.model.peak import Rate, Throughput
 from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, Step
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
+from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, ReleaseFloor, Target
-from ptxmma.model.tensor_memory import COORDINATES, Selection, TensorColumns, TensorLayout, TensorMemory
+from ptxmma.model.tensor_layout import Selection, TensorLayout
 from ptxmma.model.tensor_product import (
     ProductDepth,
     ProductLimit,
@@ -50,16 +51,16 @@ from ptxmma.model.tensor_product import (
 from ptxmma.model.version import Version
 
 __all__ = [
-    "COORDINATES", "COPY", "WINDOW", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
-    "Choice", "ColumnMask", "Condition",
+    "COPY", "REGISTERS", "WINDOW", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
+    "Choice", "ColumnMask", "Condition", "CoordinateSize",
     "Container", "Database", "Definition", "DescriptorField", "DescriptorFormat", "ElementType", "Entry",
-    "Erratum", "Example", "Facts", "Extents", "Fault", "FieldCase", "Form", "Granularity", "Hint", "HintValue", "Ignored", "InstructionSet",
+    "Erratum", "Example", "Extents", "Facts", "Fault", "FieldCase", "Form", "Granularity", "Hint", "HintValue", "Ignored", "InstructionSet",
     "Gpu", "IsaVersion", "Kind", "Layout", "LayoutDigits", "Majorness", "MaskExample", "matches", "Observation", "operand_names",
     "OperandKind", "Padded",
     "Ordering", "Overwriting",
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
-    "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Spec",
+    "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Space", "Spec",
     "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductSparsity", "ProductTypes", "Selection",
-    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorColumns", "TensorLayout", "TensorMap", "TensorMemory", "TensorProducts",
+    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorLayout", "TensorMap", "TensorProducts",
     "Throughput", "Types", "Version",
 ]  # fmt: skip

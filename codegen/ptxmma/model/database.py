@@ -18,9 +18,10 @@ from ptxmma.model.memory import SharedMemory
 from ptxmma.model.peak import Throughput
 from ptxmma.model.protocol import Protocol
 from ptxmma.model.register_layout import RegisterLayout
+from ptxmma.model.space import REGISTERS, Space
 from ptxmma.model.sparsity import Choice, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, Target
-from ptxmma.model.tensor_memory import TensorLayout, TensorMemory
+from ptxmma.model.tensor_layout import TensorLayout
 from ptxmma.model.tensor_product import TensorProducts
 
 
@@ -30,6 +31,7 @@ class Spec(Entry, frozen=True, kw_only=True):
     version: str  # semantic version of the spec: "1.0.0"
     document: str  # "PTX ISA 9.1"
     scopes: dict[str, int]  # threads that execute together: {"thread": 1, "warp": 32, "warpgroup": 128}
+    spaces: tuple[Space, ...]
     types: Types
     targets: tuple[Target, ...]
     gpus: tuple[Gpu, ...] = ()
@@ -41,7 +43,6 @@ class Spec(Entry, frozen=True, kw_only=True):
     block_scaling: tuple[BlockScaling, ...] = ()
     block_formats: tuple[BlockFormat, ...] = ()
     shared_memory: SharedMemory | None = None
-    tensor_memories: tuple[TensorMemory, ...] = ()
     tensor_products: TensorProducts | None = None
     descriptors: tuple[DescriptorFormat, ...] = ()
     column_masks: tuple[ColumnMask, ...] = ()
@@ -49,12 +50,31 @@ class Spec(Entry, frozen=True, kw_only=True):
     throughput: tuple[Throughput, ...] = ()
     errata: tuple[Erratum, ...] = ()
 
+    def space(self, name: str) -> Space:
+        """The space of that name."""
+        return next(space for space in self.spaces if space.name == name)
+
+    @property
+    def registers(self) -> Space:
+        """The space of fragments."""
+        return self.space(REGISTERS)
+
+    @property
+    def lanes(self) -> int:
+        """The threads of a warp."""
+        return self.registers.most("lane")
+
+    @property
+    def tensor_memories(self) -> tuple[Space, ...]:
+        """The on-chip memories of lanes and columns: an address there has several coordinates."""
+        return tuple(space for space in self.spaces if len(space.address) > 1)
+
     @property
     def tensor_layouts(self) -> tuple[TensorLayout, ...]:
         """The layouts of every tensor memory."""
         return tuple(layout for memory in self.tensor_memories for layout in memory.layouts)
 
-    def tensor_memory_of(self, facts: Facts) -> TensorMemory | None:
+    def tensor_memory_of(self, facts: Facts) -> Space | None:
         """The tensor memory that an instruction with these facts reaches; None where there is none."""
         named = (memory for memory in self.tensor_memories if memory.of and matches(memory.of, facts))
         return next(named, None) or next((memory for memory in self.tensor_memories if not memory.of), None)

@@ -13,7 +13,7 @@ from ptxmma.catalog.descriptors.lookup import codec
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.operands import tensor_places
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
-from ptxmma.model import Facts, TensorMemory
+from ptxmma.model import Facts, Space
 
 Values = npt.NDArray[np.int64]
 #: Bits of a lane in a place as one number: CuTe's TMEM::DP_b.
@@ -77,12 +77,12 @@ def instruction_codec(catalog: Catalog, opcode: str) -> Codec:
     return codec("instruction", kind=kind, database=catalog.database)
 
 
-def compare(memory: TensorMemory, cases: Iterable[Case]) -> list[Verdict]:
+def compare(memory: Space, cases: Iterable[Case]) -> list[Verdict]:
     """Compare peers' cases with a spec."""
     return [_verdict(memory, case) for case in cases]
 
 
-def _verdict(memory: TensorMemory, case: Case) -> Verdict:
+def _verdict(memory: Space, case: Case) -> Verdict:
     placed = tensor_places.of(memory, case.kind, case.matrix, {**case.facts, **case.numbers}, case.numbers)
     if placed is None:
         return Verdict(case, "", "a layout", "no layout", case.places.size, case.places.size)

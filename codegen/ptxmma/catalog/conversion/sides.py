@@ -13,7 +13,7 @@ from ptxmma.catalog.conversion.exchanges import LANE_BITS, Bit
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
-from ptxmma.model import COORDINATES, COPY, Layout, formula
+from ptxmma.model import COPY, Layout, formula
 from ptxmma.model.digit_map import DigitMap
 
 #: The names of a matrix's axes on both sides.
@@ -164,10 +164,13 @@ def _through_memory(fragment: TensorFragment) -> Side:
     count("i", ({"bit": unit << bit} for bit in range(parts.bit_length() - 1)))
     count("i", ({step[axis]: 1 << number} for axis, number in held["i"] if 1 << number < registers.sizes[axis]))
     inside = (parts * registers.elements_per_register).bit_length() - 1
-    count("i", ({"lane": starts[1 << bit][0], "column": starts[1 << bit][1]} for bit in range(len(starts).bit_length() - 1)))
+    count("i", (starts[1 << bit] for bit in range(len(starts).bit_length() - 1)))
     elements = len(cells)
     count("lane", ({step[axis]: 1 << number} for axis, number in held["lane"]))
-    count("warp", ({"lane": memory.partition << bit} for bit in range((memory.lanes // memory.partition).bit_length() - 1)))
+    count(
+        "warp",
+        ({"lane": memory.partition["lane"] << bit} for bit in range((memory.most("lane") // memory.partition["lane"]).bit_length() - 1)),
+    )
     count("cta", ({"cta": 1 << bit} for bit in range(where.numbers["ctas"].bit_length() - 1)))
     called = _called_there(where)
     digits = _whole_cells(where)
@@ -204,12 +207,12 @@ def _whole_cells(where: TensorPlaces) -> DigitMap:
             each = where.memory.cell // where.unit
             reach = sizes[axis] + sum(max(where.selections[name]) for name in set(added))
             sizes[axis] = -(-reach // each) * each
-    return DigitMap.of(where.layout.terms, sizes, COORDINATES, where.numbers | dict.fromkeys(where.selections, 0))
+    return DigitMap.of(where.layout.terms, sizes, where.memory.coordinates, where.numbers | dict.fromkeys(where.selections, 0))
 
 
 def _stride(digits: DigitMap, where: TensorPlaces, called: Mapping[str, str], move: Mapping[str, int]) -> Stride:
     """The axis along which the element in a cell moves with the cell."""
-    found = digits.read({name: digits.origin.get(name, 0) + move.get(name, 0) for name in COORDINATES})
+    found = digits.read({name: digits.origin.get(name, 0) + move.get(name, 0) for name in digits.coordinates})
     moved = [Stride(axis, number) for axis, number in found.point.items() if number]
     if not found.fits or any(found.rest.values()) or len(moved) != 1:
         at = ", ".join(f"{name} {number}" for name, number in move.items() if number)

@@ -12,7 +12,7 @@ from ptxmma.catalog.instructions import Catalog, Instruction, catalog
 from ptxmma.catalog.names.cplusplus import enumerator, identifier
 from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.products.legal_products import Rule, admitted, facts_of
-from ptxmma.model import Condition, DescriptorFormat, InstructionSet, TensorLayout, TensorMemory, TensorProducts, matches
+from ptxmma.model import Condition, DescriptorFormat, InstructionSet, Space, TensorLayout, TensorProducts, matches
 
 #: Operands that products in C++ cannot have: tables that no source lays out.
 _WITHOUT = {"lookup-table"}
@@ -57,7 +57,7 @@ class ProductFamily:
         return header if header != self.header else f"cuda/{opcode.variant.instruction.stem}_calls.cuh"
 
     @property
-    def memory(self) -> TensorMemory | None:
+    def memory(self) -> Space | None:
         """The memory in which D lies."""
         return self.opcodes[0].database.spec.tensor_memory_of(self.opcodes[0].variant.facts)
 

@@ -12,7 +12,7 @@ import msgspec
 from ptxmma.arguments import in_range, integer
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
-from ptxmma.model import TensorMemory
+from ptxmma.model import Space
 
 
 class RegisterPlace(NamedTuple):
@@ -35,9 +35,9 @@ class RegisterPlace(NamedTuple):
     address: Any
 
 
-def first_lanes(memory: TensorMemory, registers: Operand) -> range:
+def first_lanes(memory: Space, registers: Operand) -> range:
     """The lanes of tensor memory at which a load or store may start: it takes all lanes of a warp, or half of them."""
-    return range(0, memory.lanes, registers.sizes["row"])
+    return range(0, memory.most("lane"), registers.sizes["row"])
 
 
 class TensorFragment(msgspec.Struct, frozen=True):
@@ -90,8 +90,8 @@ class TensorFragment(msgspec.Struct, frozen=True):
         row, col = lane % registers.rows, place.column % registers.cols
         thread, element = registers.locate(row, col)
         register, part = element // registers.elements_per_register, element % registers.elements_per_register
-        address = memory.address_of(lane - row, column - col)
-        return RegisterPlace(place.cta, lane // memory.partition, thread, register, place.bit + part * registers.bits, address)
+        address = memory.address_of(lane=lane - row, column=column - col)
+        return RegisterPlace(place.cta, lane // memory.partition["lane"], thread, register, place.bit + part * registers.bits, address)
 
     def coords(
         self, address: Any, lane: Any, register: Any, bit: Any = 0, *, base: Any = 0, cta: Any = 0, **selections: int
@@ -103,11 +103,11 @@ class TensorFragment(msgspec.Struct, frozen=True):
             TypeError: an unknown selection.
             ValueError: a number is out of range, nothing of the operand lies there, or it cannot start at ``base``.
         """  # noqa: D205  # one sentence
-        registers, (above, right), first = self.registers, self.places.memory.parts(address), self.places.start(base)
+        registers, start, first = self.registers, self.places.memory.parts(address), self.places.start(base)
         register = in_range("register", register, registers.registers)
         part, inside = bit // registers.bits, bit % registers.bits
         row, col = registers.coords(lane, register * registers.elements_per_register + part)
-        return self.places.coords(above + row - first.lane, right + col - first.column, inside, cta, **selections)
+        return self.places.coords(start["lane"] + row - first.lane, start["column"] + col - first.column, inside, cta, **selections)
 
     def addresses(self, warp: int, base: int = 0) -> tuple[int, ...]:
         """The ``taddr`` of each load of a warp, 0..3, that together take the operand; its columns first.
@@ -118,9 +118,9 @@ class TensorFragment(msgspec.Struct, frozen=True):
         """
         start, memory = integer("base", base), self.places.memory
         self.places.start(start)
-        first = in_range("warp", warp, memory.lanes // memory.partition) * memory.partition
+        first = in_range("warp", warp, memory.most("lane") // memory.partition["lane"]) * memory.partition["lane"]
         columns = range(0, self.places.columns, self.registers.cols)
-        return tuple(start + memory.address_of(first + lane, column) for lane in self._lanes() for column in columns)
+        return tuple(start + memory.address_of(lane=first + lane, column=column) for lane in self._lanes() for column in columns)
 
     def to_triton(self) -> dict[str, list[list[int]]]:
         """Triton's bases of the operand in registers: ``register`` counts elements through the loads of a warp, in the order of
@@ -133,8 +133,8 @@ class TensorFragment(msgspec.Struct, frozen=True):
         loads, rest = self._lanes(), self.places.columns % registers.cols
         counts = {
             "register": registers.elements * (self.places.columns // registers.cols) * len(loads),
-            "lane": memory.partition,
-            "warp": memory.lanes // memory.partition,
+            "lane": memory.partition["lane"],
+            "warp": memory.most("lane") // memory.partition["lane"],
         }
         counts |= {"block": 2} if "cta" in self.places.layout.at else {}
         if rest or any(size & size - 1 for size in (*self.places.sizes.values(), *counts.values())):
@@ -154,7 +154,7 @@ class TensorFragment(msgspec.Struct, frozen=True):
     def _lanes(self) -> list[int]:
         """The lanes of a warp, counted from its first, at which its loads begin."""
         every = first_lanes(self.places.memory, self.registers)
-        return [lane for lane in every if lane < self.places.memory.partition and self._used(lane)]
+        return [lane for lane in every if lane < self.places.memory.partition["lane"] and self._used(lane)]
 
     def _used(self, lane: int) -> bool:
         try:

@@ -198,7 +198,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
             ValueError: they leave the memory, or the address is not at a lane at which the operand may start.
         """
         placed, base = self.placed(), integer("address", address)
-        lane, column = placed.memory.parts(base)
+        lane, column = (placed.memory.parts(base)[name] for name in ("lane", "column"))
         if base < 0 or lane not in placed.layout.align:
             raise ValueError(f"address {base:#x} is lane {lane}; it must be lane {placed.first_lanes}")
         last = int(place.column.max()) + column
@@ -213,10 +213,10 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
         from ptxmma.arrays import elements
 
         placed = self.placed()
-        lanes, ctas = placed.memory.lanes, placed.numbers["ctas"]
+        lanes, ctas = placed.memory.most("lane"), placed.numbers["ctas"]
         shape = (lanes,) if ctas == 1 else (ctas, lanes)
         if memory is None:
-            return np.zeros((*shape, placed.memory.least_columns), f"u{placed.memory.cell // _BYTE}")
+            return np.zeros((*shape, placed.memory.least("column")), f"u{placed.memory.cell // _BYTE}")
         image = elements.bits(memory, placed.memory.cell // _BYTE, "memory")
         if image.shape[:-1] != shape:
             wanted = ", ".join(map(str, shape))

@@ -12,7 +12,7 @@ import msgspec
 from ptxmma.arguments import in_range
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands.placement import Placement
-from ptxmma.model import COORDINATES, Facts, TensorLayout, TensorMemory, formula, matches
+from ptxmma.model import Facts, Space, TensorLayout, formula, matches
 from ptxmma.model.digit_map import DigitMap
 
 #: The number that the unit of a layout reads where elements of the matrix lie there: the width of one, or of its container.
@@ -52,7 +52,7 @@ class Place(_Bit):
         memory = self.operand.memory
         base = in_range("base", base, len(memory.addresses))
         self.operand.start(base)
-        return in_range("address", base + memory.address_of(self.lane, self.column), len(memory.addresses))
+        return in_range("address", base + memory.address_of(lane=self.lane, column=self.column), len(memory.addresses))
 
 
 class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
@@ -68,7 +68,7 @@ class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
         shift: the lowest bit of an element in its container.
     """
 
-    memory: TensorMemory
+    memory: Space
     layout: TensorLayout
     sizes: dict[str, int]
     numbers: dict[str, int]
@@ -83,7 +83,7 @@ class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
 
     def _at(self, point: Mapping[str, Any]) -> Place:
         at = self.digits({name: point[name] for name in self.selections}).apply(point)
-        place = Place(at["cta"], at["lane"], at["column"], at["bit"] + self.shift)
+        place = Place(at.get("cta", 0), at["lane"], at["column"], at["bit"] + self.shift)
         place.operand = self
         return place
 
@@ -95,7 +95,7 @@ class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
         """
         key = tuple(chosen.items())
         if key not in self._maps:
-            self._maps[key] = DigitMap.of(self.layout.terms, self.sizes, COORDINATES, {**self.numbers, **chosen})
+            self._maps[key] = DigitMap.of(self.layout.terms, self.sizes, self.memory.coordinates, {**self.numbers, **chosen})
         return self._maps[key]
 
     @functools.cached_property
@@ -114,7 +114,7 @@ class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
         found = self.digits(self._selected(selections)).read(given)
         inside = found.fits & (found.rest["bit"] < self.unit)
         for name in ("cta", "lane", "column"):
-            inside = inside & (found.rest[name] == 0)
+            inside = inside & (found.rest.get(name, given[name]) == 0)
         if not _all(inside):
             where = ", ".join(f"{name} = {value}" for name, value in given.items())
             raise ValueError(f"nothing of the operand lies at {where}; its layout is {self.layout.title}")
@@ -168,13 +168,14 @@ class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
             TypeError: the address is neither an integer nor an array.
             ValueError: this cannot start there, or would leave tensor memory.
         """
-        lane, column = self.memory.parts(in_range("base", base, len(self.memory.addresses)))
+        at = self.memory.parts(in_range("base", base, len(self.memory.addresses)))
+        lane, column = at["lane"], at["column"]
         misplaced = True
         for allowed in self.layout.align:
             misplaced = misplaced & (lane != allowed)
-        if _any(misplaced | (column > self.memory.most_columns - self.columns)):
+        if _any(misplaced | (column > self.memory.most("column") - self.columns)):
             text = f" = {base:#x}" if isinstance(base, int) else ""
-            columns = ", ".join(f"0..{row.columns - self.columns} on {' and '.join(row.targets)}" for row in self.memory.columns)
+            columns = ", ".join(f"0..{row.size - self.columns} on {' and '.join(row.targets)}" for row in self.memory.coordinates["column"])
             raise ValueError(f"base{text}: the operand takes {self.columns} columns; allowed: lane {self.first_lanes}; column {columns}")
         return Place(0, lane, column, 0)
 
@@ -187,7 +188,7 @@ def _all(truth: Any) -> bool:
     return bool(truth.all()) if hasattr(truth, "all") else bool(truth)
 
 
-def of(memory: TensorMemory, kind: str, matrix: str, facts: Facts, numbers: Mapping[str, int]) -> TensorPlaces | None:
+def of(memory: Space, kind: str, matrix: str, facts: Facts, numbers: Mapping[str, int]) -> TensorPlaces | None:
     """Return the layout of an operand of a kind that describes a matrix, or None where the spec has none.
 
     ``facts`` are the facts of a resolved instruction, ``numbers`` the numbers that formulas read.

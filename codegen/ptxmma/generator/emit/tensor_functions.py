@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.model import COORDINATES, TensorLayout, TensorMemory, formula
+from ptxmma.model import Space, TensorLayout, formula
 
 #: The numbers that formulas of layouts read besides coordinates and selections, in words.
 _NUMBERS = {
@@ -42,31 +42,31 @@ class TensorFunction(NamedTuple):
     results: dict[str, str]
 
 
-def module(memory: TensorMemory) -> str:
+def module(memory: Space) -> str:
     """The name of the files that have the functions: ``"tensor_memory"``."""
     return f"{memory.name}_memory"
 
 
-def title(memory: TensorMemory) -> str:
+def title(memory: Space) -> str:
     """The first line of those files."""
     return f"{memory.title[0].upper()}{memory.title[1:]}: addresses, and where the operands of instructions lie in it."
 
 
-def functions(memory: TensorMemory) -> Iterator[TensorFunction]:
+def functions(memory: Space) -> Iterator[TensorFunction]:
     """The functions of addresses, and of every layout."""
     yield from _addresses(memory)
     for layout in memory.layouts:
         yield from of_layout(layout)
 
 
-def _addresses(memory: TensorMemory) -> Iterator[TensorFunction]:
+def _addresses(memory: Space) -> Iterator[TensorFunction]:
     low = dict(sorted(memory.address.items(), key=lambda part: -part[1]))
     text = " + ".join(f"({name} << {bit})" if bit else name for name, bit in low.items())
     note = ("Added to the address of an operand it is that of a cell of the operand.",)
     yield TensorFunction("address", tuple(low), (), f"The address of a cell of {memory.title}.", note, memory.source, {"address": text})
-    ends = [*sorted(memory.address.values())[1:], 32]
-    for (name, bit), end in zip(sorted(memory.address.items(), key=lambda part: part[1]), ends, strict=True):
-        part = f"address >> {bit}" if end == 32 else f"address & {(1 << end) - 1}"
+    for name, bit in reversed(low.items()):
+        width = memory.address_width(name)
+        part = f"address >> {bit}" if bit + width == memory.address_bits else f"address & {(1 << width) - 1}"
         yield TensorFunction(
             f"{name}_of", ("address",), (), f"The {name} of an address of {memory.title}.", (), memory.source, {name: part}
         )
@@ -74,7 +74,7 @@ def _addresses(memory: TensorMemory) -> Iterator[TensorFunction]:
 
 def of_layout(layout: TensorLayout) -> Iterator[TensorFunction]:
     """The function from an element to its place, and the one back."""
-    places = {name: layout.at[name] for name in COORDINATES if name in layout.at}
+    places = layout.at
     selections = tuple(dict.fromkeys(selection.name for selection in layout.selections))
     axes = (*(axis for axis in layout.axes if axis not in layout.apart), *layout.apart)
     there = read_numbers(places.values(), (*axes, *selections))

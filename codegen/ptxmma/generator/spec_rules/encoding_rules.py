@@ -20,7 +20,6 @@ from ptxmma.model import DescriptorFormat, InstructionSet, TensorProducts, opera
 #: The word of formats for what an operand of a kind describes.
 _DESCRIBES = {"descriptor": "matrix", "shared-descriptor": "matrix", "column-mask": "columns", "instruction-descriptor": "instruction"}
 #: Bits of an address of tensor memory.
-_ADDRESS_BITS = 32
 
 
 class _Allowed(NamedTuple):
@@ -165,11 +164,10 @@ def _swizzles(context: RuleContext) -> Iterator[Problem]:
 
 
 def _addresses(context: RuleContext) -> Iterator[Problem]:
-    """Every lane and every column of tensor memory has a place in an address."""
-    for index, memory in enumerate(context.spec.tensor_memories):
-        counts = {"lane": memory.lanes, "column": memory.most_columns}
-        for name, low in memory.address.items():
-            width = min([other for other in memory.address.values() if other > low], default=_ADDRESS_BITS) - low
-            if 1 << width < counts.get(name, 0):
-                text = f"addresses have {width} bits for the {name}, which reach {1 << width} of them; there are {counts[name]}"
-                yield Problem(context.at("tensor_memories", index, "address", name), text)
+    """Every number of a coordinate has a place in an address."""
+    for index, space in enumerate(context.spec.spaces):
+        for name in space.address:
+            width, extents = space.address_width(name), space.coordinates.get(name, ())
+            if 1 << width < max((extent.size for extent in extents), default=0):
+                text = f"addresses have {width} bits for the {name}, which reach {1 << width} of them; there are {space.most(name)}"
+                yield Problem(context.at("spaces", index, "address", name), text)

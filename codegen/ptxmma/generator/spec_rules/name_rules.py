@@ -65,7 +65,7 @@ def _repeated(context: RuleContext) -> Iterator[Problem]:
         ("errata",): [entry.id for entry in spec.errata],
         ("descriptors",): [entry.name for entry in spec.descriptors],
         ("block_formats",): [entry.name for entry in spec.block_formats],
-        ("tensor_memories",): [entry.name for entry in spec.tensor_memories],
+        ("spaces",): [entry.name for entry in spec.spaces],
         ("shared_memory", "swizzles"): [entry.name for entry in memory.swizzles] if memory else [],
     }.items():
         seen: dict[str, int] = {}
@@ -79,14 +79,14 @@ def _memories(context: RuleContext) -> Iterator[Problem]:
     """Layouts of all tensor memories have names of their own, and one memory at most is for what no other names."""
     names: dict[str, Position] = {}
     anything: Position | None = None
-    for number, memory in enumerate(context.spec.tensor_memories):
-        here = context.at("tensor_memories", number)
-        if not memory.of:
+    for number, memory in enumerate(context.spec.spaces):
+        here = context.at("spaces", number)
+        if memory in context.spec.tensor_memories and not memory.of:
             if anything is not None:
                 yield clash("a second tensor memory without `of`, for the instructions that no other memory names", here, anything)
             anything = here
         for index, layout in enumerate(memory.layouts):
-            here = context.at("tensor_memories", number, "layouts", index)
+            here = context.at("spaces", number, "layouts", index)
             if layout.name in names:
                 yield clash(f"{layout.name!r} is there twice", here, names[layout.name])
             names.setdefault(layout.name, here)
@@ -96,10 +96,10 @@ def _files(context: RuleContext) -> Iterator[Problem]:
     files: dict[str, int] = {}
     instructions = context.spec.instructions
     reserved = RESERVED | {f"{memory.name}_memory" for memory in context.spec.tensor_memories}
-    for index, memory in enumerate(context.spec.tensor_memories):
-        if f"{memory.name}_memory" in RESERVED:
+    for index, memory in enumerate(context.spec.spaces):
+        if memory in context.spec.tensor_memories and f"{memory.name}_memory" in RESERVED:
             yield Problem(
-                context.at("tensor_memories", index, "name"),
+                context.at("spaces", index, "name"),
                 f"a tensor memory cannot be called {memory.name!r}: other files have this name",
             )
     for index, entry in enumerate(instructions):

@@ -37,15 +37,18 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 
 
 def _scopes(context: RuleContext) -> Iterator[Problem]:
-    """Scopes over which operands or statements are uniform, and that the spec does not list."""
+    """Scopes over which operands or statements are uniform, and that the spec does not list; a warp that is not a scope."""
     spec = context.spec
+    if spec.lanes not in spec.scopes.values():
+        text = f"{spec.lanes} lanes are not the threads of any scope; scopes have {', '.join(map(str, spec.scopes.values()))}"
+        yield Problem(context.at("spaces", spec.spaces.index(spec.registers), "coordinates", "lane"), text)
     named: list[tuple[str, Place]] = []
     statements: list[tuple[tuple[Statement, ...], Place]] = []
     for index, format in enumerate(spec.descriptors):
         statements.append((format.notes, ("descriptors", index, "notes")))
     if spec.shared_memory is not None:
         statements.append((spec.shared_memory.notes, ("shared_memory", "notes")))
-    statements += ((memory.notes, ("tensor_memories", index, "notes")) for index, memory in enumerate(spec.tensor_memories))
+    statements += ((space.notes, ("spaces", index, "notes")) for index, space in enumerate(spec.spaces))
     for index, entry in enumerate(spec.instructions):
         place: Place = ("instructions", index)
         named += ((operand.uniform, (*place, "operand_kinds", name, "uniform")) for name, operand in entry.operand_kinds.items())

@@ -16,10 +16,6 @@ _EXAMPLE, _CHUNKS = 16, 4
 _STRONG = 2
 
 
-#: Metadata comes in registers of this size.
-_REGISTER_BITS = 32
-
-
 def operand(shown: Operand) -> str:
     """Where the elements of an operand lie: of a fragment, of sparsity metadata or of scale factors; or whose address is that of which row.
 
@@ -37,7 +33,7 @@ def operand(shown: Operand) -> str:
 
 def metadata(layout: Layout) -> str:
     """Which bits of which thread's register describe which chunk of which row; a panel for each selector."""
-    width, selectors = _REGISTER_BITS >> layout.map.outputs["bit"], 1 << layout.map.inputs["selector"]
+    width, selectors = layout.steps.get("bit", 1), 1 << layout.map.inputs["selector"]
     lanes, places = layout.map.runs("lane"), layout.map.runs("bit")
     fields = [f"[{width * field + width - 1}:{width * field}]" for field in range(1 << layout.map.outputs["bit"])]
     cols = range(layout.axes["chunk"])

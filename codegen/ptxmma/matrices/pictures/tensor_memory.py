@@ -102,7 +102,7 @@ def _panel(placed: TensorPlaces, blocks: _Blocks, cta: int, size: tuple[int, int
     lanes, width, bits = size
     deep = range(placed.memory.cell // bits)
     rows, cells = [], []
-    for down in _lines(blocks, cta, placed.memory.lanes // lanes):
+    for down in _lines(blocks, cta, placed.memory.most("lane") // lanes):
         rows.append(_range(lanes * down[0], lanes * down[-1] + lanes - 1))
         cells.append([blocks.get((cta, down[0], column, bit)) for column in across for bit in deep])
     texts = [[_texts(placed, cell) for cell in line] for line in cells]

@@ -191,7 +191,7 @@ def _disabled(instruction: Instruction, given: Any, address: int, m: int, n: int
         raise ValueError(f"{mask.name} has {len(words)} words; it takes {mask.registers}, the first of lanes 0 to 31")
     placed = result.placed()
     place, start = placed.locate(*np.indices((m, n))), placed.start(address)
-    lane = place.lane + start.lane + placed.memory.lanes * place.cta
+    lane = place.lane + start.lane + placed.memory.most("lane") * place.cta
     return np.asarray(np.array(words, np.uint64)[lane // 32] >> (lane % 32).astype(np.uint64) & np.uint64(1), bool)
 
 

@@ -107,7 +107,7 @@ def _places(lines: int, blocks: int, database: DatabaseLike) -> tuple[Place, int
 
 
 def _lanes(database: DatabaseLike) -> int:
-    return _placed(1, 1, database).memory.lanes
+    return _placed(1, 1, database).memory.most("lane")
 
 
 def step(lines: int, factors: int, number: int, *, database: DatabaseLike = None) -> Step:

@@ -24,7 +24,6 @@ from ptxmma.matrices.shared.readable_types import memory_of
 from ptxmma.model import Banks, Layout
 
 #: Of the registers that hold several elements of a fragment.
-_REGISTER_BITS = 32
 
 #: The address that each lane accesses, in the order of the lanes; None for an inactive lane.
 Access = Sequence[int | None]
@@ -60,7 +59,7 @@ def access_patterns(layout: Geometry, *, database: DatabaseLike = None) -> list[
     Raises:
         ValueError: strides with which elements overlap.
     """
-    units, warp = layout.units(), catalog(database).database.spec.scopes["warp"]
+    units, warp = layout.units(), catalog(database).database.spec.lanes
     memory, bits = memory_of(database), layout.width
     unit, banks, single = memory.alignment, memory.banks, max(bits // 8, 1)
     flat = [address for line in units for address in line]
@@ -102,7 +101,7 @@ def _of_fragment(layout: Geometry, units: Sequence[Sequence[int]], database: Dat
     fragment = _fragment(bits, database)
     if fragment is None:
         return []
-    each = max(_REGISTER_BITS // bits, 1) if by_row else 1
+    each = max(catalog(database).database.spec.registers.cell // bits, 1) if by_row else 1
     width = max(each * bits // 8, 1)
     per_unit = layout.per_unit
 
@@ -124,7 +123,7 @@ def _fragment(bits: int, database: DatabaseLike) -> Layout | None:
     source = catalog(database).database
     a = {multiplicands(entry)[0] for entry in source.spec.instructions if entry.operation == "multiply"}
     for layout in source.layouts:
-        of_a_warp = layout.kind == "fragment" and a.intersection(layout.operands) and layout.threads == source.spec.scopes["warp"]
+        of_a_warp = layout.kind == "fragment" and a.intersection(layout.operands) and layout.threads == source.spec.lanes
         if of_a_warp and layout.bits == bits and not layout.apart:
             return layout
     return None

@@ -48,7 +48,7 @@ def bank_conflicts(addresses: Any, width: int = 4, active: Any = None, *, databa
     >>> bank_conflicts(np.arange(32) * 128).wavefronts, bank_conflicts(np.arange(32) * 16, width=16).wavefronts
     (32, 4)
     """
-    banks, lanes = memory_of(database).banks, catalog(database).database.spec.scopes["warp"]
+    banks, lanes = memory_of(database).banks, catalog(database).database.spec.lanes
     if integer("width", width) not in _WIDTHS:
         raise ValueError(f"width = {width}; a lane accesses {', '.join(map(str, _WIDTHS))} bytes")
     places = elements.as_array(addresses, "addresses")

@@ -18,7 +18,7 @@ from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.operands.tensor_fragment import first_lanes
 from ptxmma.matrices.places import operand_of
 from ptxmma.matrices.transfers.memory import Moved
-from ptxmma.model import TensorMemory
+from ptxmma.model import Space
 
 _CANONICAL_NAN = 0x7FFFFFFF
 
@@ -61,7 +61,7 @@ def copy(instruction: Instruction, tensor_copy: Any, rows: Any, memory: Any = No
     return Moved(instruction, memory=target.pack(rows, image, address=integer(target.name, tensor_copy)))
 
 
-def _memory(instruction: Instruction) -> TensorMemory:
+def _memory(instruction: Instruction) -> Space:
     memory = instruction.database.spec.tensor_memory_of(instruction.variant.facts)
     assert memory is not None
     return memory
@@ -90,7 +90,7 @@ def _cells(instruction: Instruction, given: Any, split: Any, image: Array) -> tu
     start = integer(address.name, given)
     at = dict(zip(fragment.axes, np.indices([fragment.sizes[axis] for axis in fragment.axes]), strict=True))
     memory = _memory(instruction)
-    (lane, column), rows = memory.parts(start), fragment.sizes["row"]
+    (lane, column), rows = (memory.parts(start)[name] for name in ("lane", "column")), fragment.sizes["row"]
     if lane not in (legal := first_lanes(memory, fragment)):
         allowed = ", ".join(map(str, legal[:-1]))
         raise ValueError(

@@ -56,7 +56,7 @@ class Family:
                         seen.add(id(operand))
                         self._uses.setdefault(operand.layout.name, []).append(LayoutUse(instruction, operand))
         self._layouts = sorted((catalog.database.layout[used] for used in self._uses), key=_place)
-        self.warp = self._spec.scopes["warp"]
+        self.warp = self._spec.lanes
         #: Threads that execute one instruction together, at most; 0 for a family without layouts.
         self.threads = max((layout.threads for layout in self._layouts), default=0)
         self.kinds = frozenset(layout.kind for layout in self._layouts)
@@ -104,7 +104,7 @@ def comment(layout: Layout, uses: Sequence[LayoutUse], spec: Spec) -> list[str]:
     """The lines of the comment; ``uses`` are the operands that have the layout."""
     entry = spec.register_layouts[layout.entry]
     text = _subject(layout, uses, spec) + (f" Who holds it: {entry.text}." if entry.text else "")
-    formula = _formula(entry, uses[0], layout, spec.scopes["warp"])
+    formula = _formula(entry, uses[0], layout, spec.lanes)
     return [*c_text.paragraph(text), *formula, *c_text.paragraph(f"Source: {entry.source}.")]
 
 

@@ -8,7 +8,7 @@ from ptxmma.generator.emit import tensor_functions
 from ptxmma.generator.emit.c_headers.declarations import Function
 from ptxmma.generator.emit.formula_text import to_c
 from ptxmma.generator.emit.tensor_functions import TensorFunction
-from ptxmma.model import TensorMemory
+from ptxmma.model import Space
 
 
 class Group(NamedTuple):
@@ -20,12 +20,12 @@ class Group(NamedTuple):
     functions: list[Function]
 
 
-def groups(memory: TensorMemory) -> list[Group]:
+def groups(memory: Space) -> list[Group]:
     """The functions of the header."""
     return [_group(memory, function) for function in tensor_functions.functions(memory)]
 
 
-def _group(memory: TensorMemory, function: TensorFunction) -> Group:
+def _group(memory: Space, function: TensorFunction) -> Group:
     """``ptxmma_tensor_layout_b_lane`` and so on: a function with several results is several, and the way back has their names."""
     stem = f"ptxmma_{memory.name}_{function.name.removesuffix('_inverse')}"
     several = len(function.results) > 1

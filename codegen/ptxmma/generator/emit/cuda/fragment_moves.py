@@ -156,7 +156,7 @@ def values(catalog: Catalog) -> dict[str, Any] | None:
     if loads is None or stores is None:
         return None
     accesses = [access(size) for size in (1, 2, 4, 8, 16)]
-    return {"loads": loads, "stores": stores, "warp": catalog.database.spec.scopes["warp"], "accesses": accesses}
+    return {"loads": loads, "stores": stores, "warp": catalog.database.spec.lanes, "accesses": accesses}
 
 
 def _moved(instruction: Instruction) -> tuple[Operand, Operand] | None:

@@ -160,7 +160,7 @@ def _section(spec: Spec, group: Sequence[Use]) -> dict[str, Any]:
         "names": rest.codes(dict.fromkeys(member.layout.name for member in group)),
         "math": _math(entry, use),
         "code": _code(use.layout),
-        "warps_of": use.scope if use.layout.threads > spec.scopes["warp"] else "",
+        "warps_of": use.scope if use.layout.threads > spec.lanes else "",
         "threads": rest.text(entry.text),
         "observed": rest.code(entry.observed),
         "sources": _sources(entry, group),

@@ -17,13 +17,13 @@ from ptxmma.generator.emit.docs.tensor_uses import TensorUse
 from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.matrices import pictures
 from ptxmma.matrices.pictures import tensor_memory as tensor_pictures
-from ptxmma.model import COORDINATES, TensorLayout, TensorMemory
+from ptxmma.model import Space, TensorLayout
 
 #: Columns of B in the pictures of its scale factors.
 _NARROW = 64
 
 
-def page(memory: TensorMemory, uses: Sequence[TensorUse], gallery: Gallery, summary: Summary, witness: Witness | None) -> dict[str, Any]:
+def page(memory: Space, uses: Sequence[TensorUse], gallery: Gallery, summary: Summary, witness: Witness | None) -> dict[str, Any]:
     """The values for the page's template; ``witness`` are the peers, where they were asked."""
     largest: dict[tuple[str, int], TensorUse] = {}
     for use in sorted(uses, key=lambda each: -each.size):
@@ -33,7 +33,9 @@ def page(memory: TensorMemory, uses: Sequence[TensorUse], gallery: Gallery, summ
     return {
         "memory": memory,
         "module": tensor_functions.module(memory),
-        "columns": struct_tables.table(memory.columns, titles={"targets": "Targets, and those that include one", "columns": "Columns"}),
+        "columns": struct_tables.table(
+            memory.coordinates["column"], titles={"targets": "Targets, and those that include one", "size": "Columns"}
+        ),
         "address": " + ".join(rf"\mathrm{{{name}}} \cdot 2^{{{bit}}}" if bit else rf"\mathrm{{{name}}}" for name, bit in bits),
         "layouts": [
             _layout(memory, layout, [use for use in shown if use.places.layout is layout], gallery)
@@ -51,7 +53,7 @@ def page(memory: TensorMemory, uses: Sequence[TensorUse], gallery: Gallery, summ
     }
 
 
-def _layout(memory: TensorMemory, layout: TensorLayout, uses: Sequence[TensorUse], gallery: Gallery) -> dict[str, Any]:
+def _layout(memory: Space, layout: TensorLayout, uses: Sequence[TensorUse], gallery: Gallery) -> dict[str, Any]:
     there, back = tensor_functions.of_layout(layout)
     axes = [axis for axis in layout.axes if axis not in layout.apart]
     return {
@@ -62,7 +64,7 @@ def _layout(memory: TensorMemory, layout: TensorLayout, uses: Sequence[TensorUse
         "when": rest.condition(layout.of),
         "axes": rest.codes(axes),
         "copies": rest.codes(layout.apart),
-        "forward": [rf"\mathrm{{{name}}} &= {to_latex(layout.at[name])}" for name in COORDINATES if name in layout.at],
+        "forward": [rf"\mathrm{{{name}}} &= {to_latex(layout.at[name])}" for name in layout.at],
         "back": [rf"\mathrm{{{axis}}} &= {to_latex(text)}" for axis, text in layout.back.items()],
         "selections": struct_tables.table(
             layout.selections,

@@ -59,7 +59,7 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
         "formulas": compact_operands.formulas(catalog),
-        "layouts": {layout.name: compact_operands.record(layout, maps, axes, spec.scopes["warp"]) for layout in catalog.database.layouts},
+        "layouts": {layout.name: compact_operands.record(layout, maps, axes, spec.lanes) for layout in catalog.database.layouts},
         "maps": maps.values,
         "axes": axes.values,
         "contents": _CONTENTS,

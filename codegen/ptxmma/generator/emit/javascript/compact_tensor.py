@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ptxmma.generator.emit.javascript.shortening import condition, table, without_empty
-from ptxmma.model import Range, Spec, TensorLayout, TensorMemory, TensorProducts, formula
+from ptxmma.model import Range, Space, Spec, TensorLayout, TensorProducts, formula
 
 _PACKED = "bits"
 
@@ -24,15 +24,15 @@ def tables(spec: Spec) -> dict[str, Any]:
     return {"tensor": [_memory(memory) for memory in spec.tensor_memories], "containers": containers, **rules}
 
 
-def _memory(memory: TensorMemory) -> dict[str, Any]:
+def _memory(memory: Space) -> dict[str, Any]:
     return (
         {"name": memory.name, "title": memory.title}
         | without_empty(of=condition(memory.of))
         | {
-            "lanes": memory.lanes,
+            "lanes": memory.most("lane"),
             "cell": memory.cell,
-            "columns": memory.most_columns,
-            "partition": memory.partition,
+            "columns": memory.most("column"),
+            "partition": memory.partition["lane"],
             "address": memory.address,
             "layouts": table([_layout(layout) for layout in memory.layouts]),
         }

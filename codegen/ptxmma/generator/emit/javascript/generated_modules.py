@@ -9,7 +9,7 @@ from ptxmma.generator.emit import c_text, index_functions, tensor_functions
 from ptxmma.generator.emit.formula_text import to_javascript
 from ptxmma.generator.emit.index_functions import IndexFunction
 from ptxmma.generator.emit.templating import render
-from ptxmma.model import SharedMemory, TensorMemory
+from ptxmma.model import SharedMemory, Space
 
 #: ``%`` takes the sign of the dividend.
 _REMAINDER = """/** The remainder of a division that rounds down, so that it is never negative. */
@@ -37,7 +37,7 @@ def shared_memory(memory: SharedMemory | None) -> tuple[str, str]:
     return module, declared + render("javascript/shared_memory.d.ts.jinja")
 
 
-def tensor_memory(memory: TensorMemory) -> tuple[str, str]:
+def tensor_memory(memory: Space) -> tuple[str, str]:
     """``tensor_memory.js`` and ``tensor_memory.d.ts``: addresses, and where operands lie."""
     made = [
         IndexFunction(

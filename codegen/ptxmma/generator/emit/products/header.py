@@ -10,6 +10,7 @@ from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.names.cplusplus import enumerator, identifier
 from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.catalog.names.product_types import USUAL_SCALE
+from ptxmma.catalog.operands.tensor_places import Place
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit.c_conditions import Fact, all_of, among, any_of
@@ -17,7 +18,6 @@ from ptxmma.generator.emit.cuda.functions import Guards
 from ptxmma.generator.emit.products.facts import majorness_macro, open_fields, writer
 from ptxmma.generator.emit.tensor_functions import read_numbers
 from ptxmma.model import (
-    COORDINATES,
     Condition,
     DescriptorField,
     ProductDepth,
@@ -290,9 +290,9 @@ def _layouts(family: ProductFamily, facts: dict[str, Fact]) -> list[dict[str, An
     every = []
     for layout in family.layouts:
         assert family.memory is not None
-        stem, given = f"ptxmma_{family.memory.name}_{layout.name}", [name for name in COORDINATES if name in layout.at]
+        stem, given = f"ptxmma_{family.memory.name}_{layout.name}", list(layout.at)
         there, back = (_arguments(texts.values(), names, facts) for texts, names in ((layout.at, layout.axes), (layout.back, given)))
-        places = [f"{stem}_{name}({there})" if name in layout.at else "0" for name in COORDINATES if name != "bit"]
+        places = [f"{stem}_{name}({there})" if name in layout.at else "0" for name in Place._fields if name != "bit"]
         axes = {axis: f"{stem}_{axis}({back})" for axis in layout.back}
         every.append({"layout": layout, "condition": any_of(layout.of, facts), "places": places, "axes": axes})
     return every

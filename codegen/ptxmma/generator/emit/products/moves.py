@@ -10,14 +10,14 @@ from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import front_name, header, identifier
 from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.generator.emit import c_text
-from ptxmma.model import Spec, TensorMemory
+from ptxmma.model import Space, Spec
 
 _LOAD = "tensor-load"
 #: The extents of the loads that serve: lanes, the bits of each, and how many times as many.
 _EXTENTS = {"lanes", "span", "n"}
 
 
-def values(catalog: Catalog, memory: TensorMemory, families: Sequence[ProductFamily]) -> dict[str, Any] | None:
+def values(catalog: Catalog, memory: Space, families: Sequence[ProductFamily]) -> dict[str, Any] | None:
     """The values for the template of accumulators of families whose D lies in a memory; None where no loads of it serve."""
     spec = catalog.database.spec
     every = catalog.all(lambda entry: entry.operation == _LOAD)
@@ -34,9 +34,9 @@ def values(catalog: Catalog, memory: TensorMemory, families: Sequence[ProductFam
         "wait": _wait(spec, loads[0]),
         "registers": _registers(spec, families, memory),
         "loads": chosen,
-        "threads": memory.lanes,
-        "lanes": memory.partition,
-        "half": memory.partition // 2,
+        "threads": memory.most("lane"),
+        "lanes": memory.partition["lane"],
+        "half": memory.partition["lane"] // 2,
         "cell": memory.cell,
     }
 
@@ -48,7 +48,7 @@ def _wait(spec: Spec, load: Instruction) -> str:
     return next((identifier(entry.stem) for entry in spec.instructions if entry.name in names), "")
 
 
-def _registers(spec: Spec, families: Sequence[ProductFamily], memory: TensorMemory) -> dict[str, str]:
+def _registers(spec: Spec, families: Sequence[ProductFamily], memory: Space) -> dict[str, str]:
     """The C++ type of a register of D, by its element type; narrow elements share one."""
     names = dict.fromkeys(name for family in families for row in family.rules.types for name in row.dtype)
     elements = {element.name: element for element in spec.types.elements}
@@ -57,12 +57,12 @@ def _registers(spec: Spec, families: Sequence[ProductFamily], memory: TensorMemo
 
 
 def _load(
-    memory: TensorMemory, families: Sequence[ProductFamily], loads: Sequence[Instruction], *, half: bool, packed: bool
+    memory: Space, families: Sequence[ProductFamily], loads: Sequence[Instruction], *, half: bool, packed: bool
 ) -> dict[str, Any] | None:
     """The widest load of all lanes of a warp, or half of them, packed or not, that D of every N is a multiple of."""
     spans = [span for family in families for row in family.rules.shapes for span in row.n]
     step = math.gcd(*(number for span in spans for number in (span.first, span.step)))
-    lanes = memory.partition // (2 if half else 1)
+    lanes = memory.partition["lane"] // (2 if half else 1)
     fitting = [
         entry
         for entry in loads
