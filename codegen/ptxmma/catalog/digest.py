@@ -2,7 +2,7 @@
 
 A digest hashes plain text: PTX, numbers, bit maps, and the spec's names of operands, fields and axes.  It changes with every fact that a
 witness relied on, and where one of those names changes; not with titles, notes, citations or the names of layouts.  Fragments count by
-their bit maps, however a formula writes them.  The formulas of shared memory count as they are written, those of tensor memory
+their bit maps, however a formula writes them.  The formulas of shared memory count as they are written, layouts of tensor memory
 by their digits.
 """
 
@@ -28,7 +28,7 @@ def asked(instruction: Instruction, targets: Collection[str]) -> str:
     """The digest of what an assembler can check: the operands, and the first version of each target that accepts the instruction.
 
     Args:
-        instruction: in any database.
+        instruction: an instruction of any database.
         targets: those that the assemblers were run for; other targets do not change the digest.
     """
     accepted = instruction.accepted_by()

@@ -64,19 +64,19 @@ def stated(variant: Variant) -> list[Requirement]:
 
 
 def observed(variant: Variant) -> list[Observation]:
-    """How assemblers deviate from the manual for a variant (at most one entry in a valid spec)."""
+    """Return the deviations of assemblers from the manual for a variant (at most one entry in a valid spec)."""
     return list(variant.observed)
 
 
 def releases(spec: Spec, variant: Variant) -> dict[str, str]:
-    """Where releases of the assembler differ: canonical spelling (the instruction itself) or accepting target -> how."""
+    """Return the differences between releases of the assembler, by canonical spelling (the instruction itself) or accepting target."""
     differences = {target.name: target.releases for target in accepting(spec, variant) if target.releases}
     own = "; ".join(entry.releases for entry in variant.observed if entry.releases)
     return {variant.canonical: own} | differences if own else differences
 
 
 def floor(variant: Variant, cuda: str = "", more: Sequence[Requirement] = ()) -> Version:
-    """The first PTX ISA version that has the instruction itself, whatever the target; the arguments are those of :func:`accepted_by`."""
+    """The first PTX ISA version that has the instruction itself, whatever the target; the arguments are as in :func:`accepted_by`."""
     seen = [Version(entry.ptx) for entry in variant.observed if entry.ptx]
     own = seen[0] if seen else max(Version(rule.ptx) for rule in _enforced(variant, cuda) if rule.ptx)
     return max([own, *(Version(rule.ptx) for rule in more if rule.ptx)])
@@ -94,7 +94,7 @@ def accepted_by(spec: Spec, variant: Variant, cuda: str = "", more: Sequence[Req
         spec: the targets.
         variant: the instruction.
         cuda: the release of the assembler, e.g. ``"11.7"``; without it all rules count.
-        more: what its hints and operands need beyond it.
+        more: the requirements of its hints and operands.
     """
     sets = (*_target_sets(variant, cuda), *(rule.targets for rule in more if rule.targets))
     return targets_of(spec).first_versions(sets, floor(variant, cuda, more)).copy()

@@ -28,7 +28,7 @@ class Variant:
         instruction, form: the entries of the spec.
         qualifiers: the value of each qualifier that the form gives, without its dot; ``""`` where it is absent.
         extents: the sizes that its qualifiers say: ``{"m": 16, "n": 8, "k": 16}``.
-        facts: what conditions are tested against: extents, qualifiers, ``name`` and ``family``.
+        facts: the facts that conditions test: extents, qualifiers, ``name`` and ``family``.
     """
 
     def __init__(self, instruction: InstructionSet, form: Form, templates: dict[str, str], point: dict[str, int]) -> None:
@@ -46,7 +46,7 @@ class Variant:
 
     @property
     def chosen(self) -> tuple[tuple[str, str | int], ...]:
-        """What a descriptor chooses beyond its spelling, by name."""
+        """The choices of a descriptor beyond its spelling, by name."""
         return ()
 
     @property
@@ -92,7 +92,7 @@ class Variant:
 
     @functools.cached_property
     def observed(self) -> tuple[Observation, ...]:
-        """How assemblers deviate from the manual for it (at most one entry in a valid spec)."""
+        """The deviations of assemblers from the manual for it (at most one entry in a valid spec)."""
         return tuple(entry for entry in self.instruction.observed if matches(entry.when, self.facts))
 
 
@@ -215,7 +215,7 @@ def _identify(instruction: InstructionSet, facts: Facts) -> str:
 def telling_tokens(instruction: InstructionSet, facts: Facts) -> list[tuple[str, str]]:
     """The parts of an identifier after its stem, as ``(qualifier, token)``: ``("shape", "m16n8k16"), ("dtype", "f32"), …``.
 
-    Usual values are left out; those of an ordered group together or not at all, so that ``row_row`` tells A's from B's.
+    Usual values are left out; the values of an ordered group together or not at all, so that ``row_row`` tells A's from B's.
     """
     usual = {name for name, entry in instruction.qualifiers.items() if entry.usual and entry.usual == facts.get(name)}
     for group in instruction.ordered:

@@ -21,10 +21,10 @@ class Change(NamedTuple):
     """One way in which two databases differ.
 
     Attributes:
-        kind: what it is about: ``"instruction"``, ``"targets"``, ``"operand"``, ``"layout"``, ``"function"``, ``"erratum"`` …
-        text: what changed, in words.
-        breaking: whether it breaks consumers.
-        subjects: what it holds for: canonical spellings, names of layouts, types …
+        kind: the kind of thing that differs: ``"instruction"``, ``"targets"``, ``"operand"``, ``"layout"``, ``"function"``, ``"erratum"`` …
+        text: the change, in words.
+        breaking: true if it breaks consumers.
+        subjects: the things that it holds for: canonical spellings, names of layouts, types …
     """
 
     kind: str

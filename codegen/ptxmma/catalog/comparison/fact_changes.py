@@ -109,7 +109,7 @@ _TRIED = (1, 2, 7, 16, 40, 136)
 
 
 def same_formula(one: str, other: str) -> bool:
-    """Whether two formulas have the same value wherever it was tried: at every combination of a few values of their variables."""
+    """Return whether two formulas have the same value wherever it was tried: at every combination of a few values of their variables."""
     if one == other:
         return True
     trees = formula.parse(one), formula.parse(other)

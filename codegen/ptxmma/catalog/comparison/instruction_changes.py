@@ -43,7 +43,7 @@ def of_instructions(old: Catalog, new: Catalog) -> Iterator[tuple[str, Differenc
             yield spelling, ("instruction", "added", False)
 
 
-#: What the variants of an instruction are worked out from, besides its own entry.
+#: The parts of the spec that decide on the variants of an instruction, besides its own entry.
 _COMMON = ("scopes", "types", "targets", "register_layouts", "granularities", "choices", "block_scaling")
 
 

@@ -24,7 +24,7 @@ class OperandComparer:
         return self._known[key][2]
 
 
-#: What code that uses an operand relies on.
+#: The fields of an operand that code relies on.
 _RELIED_ON = (
     "kind",
     "access",
@@ -68,7 +68,7 @@ def _sets(what: str, old: Sequence[object], new: Sequence[object]) -> Iterator[D
 
 
 def _within(some: Sequence[object], others: Sequence[object]) -> bool:
-    """Whether every value is among the others; ranges may be far too long to go through."""
+    """Return whether every value is among the others; ranges may be far too long to go through."""
     if isinstance(some, range) and isinstance(others, range):
         return others.start <= some.start and some.stop <= others.stop
     return len(some) <= len(others) and all(value in others for value in some)

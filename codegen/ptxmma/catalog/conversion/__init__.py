@@ -33,7 +33,7 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
         origin: for each bit of a target place, the bit of the source place that it is.
         steps: the work of the threads, in order: :class:`~ptxmma.catalog.conversion.Arrange` and
             :class:`~ptxmma.catalog.conversion.Shuffle`; empty for an exchange through memory.
-        k: where the order along K is another, for each number along K of the target the number of the source that it holds; else empty.
+        k: the order along K where it is another, for each number along K of the target the number of the source that it holds; else empty.
             Of an operand that is stored, the same of its columns.
         permuted: the same conversion with an order of K, or of the columns, that makes it cheaper; None where there is none.
     """

@@ -1,4 +1,4 @@
-"""The bits of descriptors: where fields lie, what they hold, and which bits belong to none."""
+"""The bits of descriptors: the place and the number of each field, and the bits that belong to none."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class FieldValue(NamedTuple):
     """A field of a descriptor, read."""
 
     field: DescriptorField
-    stored: int  # what its bits hold
-    value: Value  # what that means: bytes, an extent, or the name of a type or a mode
+    stored: int  # the number in its bits
+    value: Value  # its meaning: bytes, an extent, or the name of a type or a mode
 
 
 class Mistake(NamedTuple):
-    """What is wrong with the bits of a descriptor."""
+    """A mistake in the bits of a descriptor."""
 
     field: str  # "dtype"; "" for bits that belong to no field, and for fields that do not go together
     text: str
@@ -39,13 +39,13 @@ def spare(format: DescriptorFormat) -> list[tuple[int, int]]:
 
 
 def taken(field: DescriptorField, descriptor: int) -> int:
-    """What the bits of a field hold."""
+    """Return the number in the bits of a field."""
     low = descriptor >> field.low & ones(field.width)
     return low if field.upper is None else low | (descriptor >> field.upper & 1) << field.width
 
 
 def placed(field: DescriptorField, stored: int) -> int:
-    """What a field holds, in its place: the inverse of :func:`taken`."""
+    """Return the number of a field in its place: the inverse of :func:`taken`."""
     bits = (stored & ones(field.width)) << field.low
     return bits if field.upper is None else bits | stored >> field.width << field.upper
 

@@ -11,11 +11,11 @@ from ptxmma.catalog.products.product_rules import IllegalProductError
 
 
 def product_of(opcode: Instruction, fields: Mapping[str, Value], target: str | None = None) -> Instruction:
-    """The product that the fields of an instruction descriptor make of an opcode: the inverse of :func:`of_product`.
+    """Return the product that the fields of an instruction descriptor make of an opcode: the inverse of :func:`of_product`.
 
     Args:
         opcode: a ``tcgen05.mma``.
-        fields: those of its descriptor.
+        fields: the fields of its descriptor.
         target: that must support the product, if it supports the opcode; any by default.
 
     Raises:
@@ -36,12 +36,12 @@ def product_of(opcode: Instruction, fields: Mapping[str, Value], target: str | N
 
 
 def mistake(kind: str, opcodes: Iterable[Instruction], fields: Mapping[str, Value], target: str | None = None) -> str:
-    """What is wrong with the fields of an instruction descriptor if none of the opcodes has such a product; empty if one does.
+    """Return the mistake in the fields of an instruction descriptor if none of the opcodes has such a product; empty if one does.
 
     Args:
         kind: ``"kind::f16"``, for the message.
-        opcodes: of the kind; those that the target lacks, and those that multiply dense matrices if the fields say sparse ones, and the
-            other way round, are passed over.
+        opcodes: the opcodes of the kind; passed over are opcodes that the target lacks, and opcodes that multiply dense matrices if the
+            fields say sparse ones, or the other way round.
         fields: all of the descriptor.
         target: as of :func:`product_of`.
     """
@@ -58,6 +58,6 @@ def mistake(kind: str, opcodes: Iterable[Instruction], fields: Mapping[str, Valu
 
 
 def argument_of(field: str) -> str:
-    """What :func:`ptxmma.instruction` calls a field that chooses a product; ``""`` for the others."""
+    """Return the name of a field as an argument of :func:`ptxmma.instruction`; ``""`` for a field that chooses no product."""
     name = "stype" if field == "scale_type" else field
     return name if name in product_rules.ARGUMENTS else ""

@@ -11,7 +11,7 @@ from ptxmma.catalog.instructions.instruction import Instruction
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.model import DescriptorField, DescriptorFormat, FieldCase, Spec, matches
 
-#: What the cases of fields test: the kind, and the values of other fields.
+#: The facts that the cases of fields test: the kind, and the values of other fields.
 _Facts = dict[str, Value]
 
 
@@ -87,7 +87,7 @@ class Codec:
         return sorted(rows, key=lambda row: row.field.low)
 
     def mistakes(self, descriptor: int, unknown: int = 0) -> list[Mistake]:
-        """What is wrong with the bits: as :meth:`wrong_fields`, and fields of which no instruction has a product.
+        """Return the mistakes in the bits: as :meth:`wrong_fields`, and fields of which no instruction has a product.
 
         Raises:
             TypeError, ValueError: as :meth:`explain`.
@@ -99,7 +99,7 @@ class Codec:
         return [Mistake("", text)] if text else []
 
     def wrong_fields(self, descriptor: int, unknown: int = 0) -> list[Mistake]:
-        """What is wrong with each field by itself: fields whose values are not legal, and bits that must be 0.
+        """Return the mistake in each field by itself: fields whose values are not legal, and bits that must be 0.
 
         What depends on the bits of the mask ``unknown`` is not judged.
 
@@ -198,7 +198,7 @@ class Codec:
         return any(not case.values or stored in case.values.values() for case in cases) or (not cases and stored == 0)
 
     def _given(self, field: DescriptorField, value: Value, facts: Mapping[str, Value]) -> int:
-        """What a field holds for a value that somebody gives."""
+        """Return the number in a field for a value that is given."""
         names = self._names(field, facts)
         if isinstance(value, str) and not names:
             raise ValueError(f"{field.name} must be an integer, not {shortened(repr(value))}; {self._allowed(field, facts)}")
@@ -214,7 +214,7 @@ class Codec:
         return stored
 
     def _assumed(self, field: DescriptorField, facts: Mapping[str, Value]) -> int:
-        """What a field holds for which nobody gives a value."""
+        """Return the number in a field for which no value is given."""
         if field.fixed is not None:
             return field.fixed
         legal = set(self._names(field, facts).values())

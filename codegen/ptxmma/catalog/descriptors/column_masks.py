@@ -17,13 +17,13 @@ from ptxmma.model import ColumnMask, Spec, formula
 
 
 def zero_columns(descriptor: int, *, m: int, n: int, database: DatabaseLike = None) -> tuple[bool, ...]:
-    """Whether each of the N columns of B is taken as zeros, whatever shared memory holds; before the shift of columns.
+    """Return whether each of the N columns of B is taken as zeros, whatever shared memory holds; before the shift of columns.
 
     Args:
         descriptor: the 64 bits of the zero-column mask descriptor.
         m: rows of A: the columns fall into one part for an M of 128, two for 64, four for 32.
         n: columns of B, a multiple of the number of parts.
-        database: where the facts come from; the packaged database by default.
+        database: the source of the facts; the packaged database by default.
 
     Source: PTX ISA 9.7.16.4.3.
 

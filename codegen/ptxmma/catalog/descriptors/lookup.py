@@ -22,7 +22,7 @@ _KIND = "kind::"
 
 
 def check_target(format: DescriptorFormat, kind: str, target: str, database: DatabaseLike) -> None:
-    """Check that a target has an instruction that reads a format; ``kind`` is that of the instruction, or empty for any.
+    """Check that a target has an instruction that reads a format; ``kind`` is the instruction's, or empty for any.
 
     Raises:
         ValueError: it has none; the message lists the targets that do.
@@ -40,11 +40,11 @@ def codec(describes: str, family: str = "", *, kind: str = "", target: str | Non
 
     Args:
         describes: ``"matrix"`` in shared memory; ``"instruction"``; ``"columns"`` of B that are taken as zeros.
-        family: of instructions, such as ``"wgmma"``: the same bits mean different things to others.  By default that of the spec's first
-            such descriptor, and of this kind.
-        kind: of an instruction descriptor, as PTX has it: ``"f16"`` or ``"kind::f16"``.
+        family: a family of instructions, such as ``"wgmma"``: the same bits mean different things to others.  By default the family of the
+            spec's first such descriptor, and of this kind.
+        kind: the kind of an instruction descriptor, as PTX has it: ``"f16"`` or ``"kind::f16"``.
         target: the values must be legal for it, by any name: ``"sm_100a"``, ``"B200"``; for any target by default.
-        database: where the facts come from; the packaged database by default.
+        database: the source of the facts; the packaged database by default.
 
     Raises:
         ValueError: the family has no such descriptor, an unknown kind or target, or a target without instructions that read it.

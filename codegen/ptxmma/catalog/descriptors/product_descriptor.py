@@ -20,7 +20,7 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
 
     Args:
         instruction: a ``tcgen05.mma`` with its shape and types: ``ptxmma.instruction(opcode, m=128, n=256, …)``.
-        fields: what a product leaves open, such as ``negate_a=True``, ``b_majorness="MN"`` or ``scale_a_id=2``; 0 where left out.
+        fields: the fields that a product leaves open: ``negate_a=True``, ``b_majorness="MN"``, ``scale_a_id=2``; 0 where left out.
 
     Raises:
         Missing: the instruction has no such descriptor, or does not state its shape and types.
@@ -54,7 +54,7 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
 
 
 def misplaced(product: Instruction, fields: Mapping[str, Value]) -> Iterator[str]:
-    """What a descriptor selects of an operand in tensor memory that cannot begin there."""
+    """Yield each selection of a descriptor at which no operand in tensor memory begins, in words."""
     for operand in product.forms[0].operands:
         field = _SELECTED.get(operand.kind, "").format(of=operand.of)
         for values in operand.selections.values() if field in fields else ():

@@ -1,4 +1,4 @@
-"""What the instructions of a family read from shared memory, of all that the spec says of it."""
+"""The part of the spec's shared memory that the instructions of a family read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def marked(spec: Spec, describes: str, bits: int) -> list[str]:
 
 
 def reads(family: str, of: str) -> bool:
-    """Whether what is said of the families ``of``, which all begin so, holds for a family: of ``"tcgen05"`` for ``"tcgen05.mma"``."""
+    """Return whether a family is one of the families ``of``, which all begin so: ``"tcgen05.mma"`` is one of ``"tcgen05"``."""
     return f"{family}.".startswith(f"{of}.")
 
 
@@ -43,7 +43,7 @@ def matrix_format(spec: Spec, family: str = "") -> DescriptorFormat:
 
 
 def swizzle_encoding(spec: Spec, family: str) -> dict[str, int]:
-    """What the matrix descriptors of a family hold for each swizzle mode, by its name."""
+    """Return the number in the matrix descriptors of a family for each swizzle mode, by its name."""
     names = {mode.name for mode in spec.shared_memory.swizzles} if spec.shared_memory else set()
     cases = [case for field in matrix_format(spec, family).fields for case in field.cases]
     return {name: stored for case in cases if case.values.keys() <= names for name, stored in case.values.items()}

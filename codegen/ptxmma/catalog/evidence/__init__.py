@@ -20,7 +20,7 @@ FILE = "evidence.json"
 
 
 class Executed(Entry, frozen=True, kw_only=True):
-    """How a chip executed an instruction.
+    """The execution of an instruction on a chip.
 
     Attributes:
         chip: name.
@@ -38,7 +38,7 @@ class Executed(Entry, frozen=True, kw_only=True):
 
     @property
     def native(self) -> bool | None:
-        """Whether it is one matrix instruction of the chip, and not several or ordinary ones; None without matrices."""
+        """True if it is one matrix instruction of the chip, and not several or ordinary ones; None without matrices."""
         return all(each.startswith("1 ") and "+" not in each for each in self.machine) if self.machine else None
 
     @property
@@ -54,11 +54,11 @@ class Evidence(Entry, frozen=True, kw_only=True):
 
     Attributes:
         assembled: the targets on which the assembler of a CUDA release accepts it, by release.
-        executed: what chips did with it; empty where no tested chip can run it.
+        executed: its executions on chips; empty where no tested chip can run it.
         peers: definitions of other projects that lay its operands out in the same way.
         differing: those that do not.
-        atoms: what CuTe calls an instruction whose atoms lay nothing out.
-        stale: which of these answers are outdated, because a fact that they cover has changed: ``("silicon",)``.
+        atoms: CuTe's names of an instruction whose atoms lay nothing out.
+        stale: the answers among these that are outdated, because a fact that they cover has changed: ``("silicon",)``.
     """
 
     assembled: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
@@ -70,18 +70,18 @@ class Evidence(Entry, frozen=True, kw_only=True):
 
     @property
     def status(self) -> str:
-        """What chips did with it, in words: ``"NVIDIA H200: 4 launches"``, or ``"not executed"``."""
+        """Its executions on chips, in words: ``"NVIDIA H200: 4 launches"``, or ``"not executed"``."""
         return _status(self.executed)
 
 
 class LayoutRuns(Entry, frozen=True, kw_only=True):
-    """How often a chip confirmed or contradicted a layout.
+    """The number of times that a chip confirmed or contradicted a layout.
 
     Attributes:
         chip: name.
-        launches: of instructions with an operand in this layout.
+        launches: the launches of instructions with an operand in this layout.
         wrong: launches in which an element was wrong.
-        instructions: how many such instructions there were.
+        instructions: the number of such instructions.
     """
 
     chip: str
@@ -97,7 +97,7 @@ class LayoutEvidence(Entry, frozen=True, kw_only=True):
         executed: the runs on each chip; empty where no tested chip runs an instruction with it.
         agreeing: peer -> how many of its definitions lay an operand out in the same way: ``{"CuTe": 12}``.
         differing: the definitions that do not.
-        stale: which of these answers are outdated.
+        stale: the answers among these that are outdated.
     """
 
     executed: tuple[LayoutRuns, ...] = ()
@@ -107,7 +107,7 @@ class LayoutEvidence(Entry, frozen=True, kw_only=True):
 
     @property
     def status(self) -> str:
-        """What chips did with it, in words: ``"NVIDIA H200: 4 launches"``, or ``"not executed"``."""
+        """Its executions on chips, in words: ``"NVIDIA H200: 4 launches"``, or ``"not executed"``."""
         return _status(self.executed)
 
 
@@ -130,10 +130,10 @@ class Row(Entry, frozen=True, kw_only=True):
 class Summary(Entry, frozen=True, kw_only=True):
     """The evidence of all instructions, layouts and errata."""
 
-    generated: str = ""  # what made the file, from what
+    generated: str = ""  # the generator that made the file, and its input
     tools: tuple[Tool, ...]
     answers: tuple[dict[str, tuple[str, ...]], ...]  # CUDA release -> targets
-    by_layout: dict[str, LayoutEvidence]  # by the layout's name; layouts without evidence are left out
+    by_layout: dict[str, LayoutEvidence]  # the key is the layout's name; layouts without evidence are left out
     instructions: dict[str, Row]
     sightings: tuple[Sighting, ...] = ()
 

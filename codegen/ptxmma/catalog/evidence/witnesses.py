@@ -39,8 +39,8 @@ class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         kind: ``"assembler"``, ``"chip"``, ``"peer"``, or ``"compiler"`` for what made the kernels of a chip or read a peer's headers.
         name: ``"CUDA 13.5"``, ``"NVIDIA H200"``, ``"nvidia-cutlass"``.
         version: build of the assembler or compiler, version of the driver or the package.
-        sha256: of the assembler's binary, which a compiler has too, or of the peer's headers.
-        date: of the run.
+        sha256: the digest of the assembler's binary, which a compiler has too, or of the peer's headers.
+        date: the day of the run.
     """
 
     kind: str
@@ -59,7 +59,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     Attributes:
         date: when they were asked about.
-        totals: as those of the :class:`Run`.
+        totals: its totals, as a :class:`Run` has them.
     """
 
     date: str
@@ -70,12 +70,12 @@ class Run(Record, frozen=True, kw_only=True):
     """The first line: who was asked, and what came of it in total.
 
     Attributes:
-        date: of the run: ``"2026-11-21"``.
+        date: the day of the run: ``"2026-11-21"``.
         spec: version of the spec.
         tools: all that took part; of assemblers the oldest first.
         targets: that were asked about.
         totals: numbers for the pages, by name: ``{"answers": 4567890}``.
-        families: of what single families can be asked about: the numbers of each; the totals are their sums.
+        families: the numbers of each family that can be asked about alone; the totals are their sums.
     """
 
     date: str
@@ -90,7 +90,7 @@ class Answer(Record, frozen=True, kw_only=True):
     """An answer that assemblers gave for many instructions.
 
     Attributes:
-        name: by which the lines of the instructions call it.
+        name: its name in the lines of the instructions.
         accepted: target -> the first version of PTX ISA that is accepted and the CUDA releases that do: ``"7.0 in 11.7 to 13.5"``;
             several with a semicolon between them where releases differ.
     """
@@ -181,11 +181,11 @@ class Laid(Record, frozen=True, kw_only=True):
 
 
 class Difference(Record, frozen=True, kw_only=True):
-    """Where a peer and the database differ, and why."""
+    """A difference between a peer and the database, with its reason."""
 
     subjects: tuple[str, ...]  # definitions, layouts in shared memory, fields
     operand: str
-    theirs: str  # what the peer says of the first place that differs
+    theirs: str  # the peer's answer for the first place that differs
     ours: str
     why: str
 
@@ -243,7 +243,7 @@ class Witness:
     """The lines of one file.
 
     Attributes:
-        path: of the file.
+        path: the file's path.
         run: None if the file is missing or unreadable.
         fault: why it cannot be read; ``""`` if it can.
     """

@@ -35,7 +35,7 @@ class UnknownInstruction(LookupError):
 
     Attributes:
         spelling: the unknown spelling.
-        reason: what is wrong with it; ``the closest`` in it is the first of ``close``.
+        reason: the mistake in it; ``the closest`` in it is the first of ``close``.
         close: canonical spellings of the closest legal instructions; empty where nothing is near.
     """
 
@@ -165,7 +165,7 @@ def instruction(
 
     Args:
         spelling: the opcode with its modifiers.
-        m: rows of A and D; in a pair of CTAs those of both.
+        m: rows of A and D; in a pair of CTAs the rows of both.
         n: columns of B and D.
         k: columns of A and rows of B.
         dtype: the element type of D.
@@ -205,7 +205,7 @@ def instructions(
 
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
     one.  A target may have the name of a GPU: see :func:`~ptxmma.catalog.instructions.user_names.target_named`.  ``family`` names a page of
-    the reference: ``mma.sp``.  ``atype`` is the type of A, ``element`` that of any operand; ``fp8``, ``fp4``, ``int8`` … name all
+    the reference: ``mma.sp``.  ``atype`` is the type of A, ``element`` the type of any operand; ``fp8``, ``fp4``, ``int8`` … name all
     types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.  A type or a shape that a descriptor may choose, as
     for ``tcgen05.mma``, counts.  ``documented`` selects those that the manual has, or lacks.  ``pattern`` is a part of the spelling, in
     which ``*`` is anything: ``"m16n8k*.e4m3"``.
@@ -228,7 +228,7 @@ def instructions(
 
 
 def _reduced(instruction: Instruction) -> tuple[Callable[..., Instruction], tuple[object, ...]]:
-    """What pickles and copies of an instruction hold: its spelling and choices, and its database unless that is the packaged one."""
+    """Return the content of a pickle or copy of an instruction: its spelling and choices, and its database if it is a foreign one."""
     from ptxmma import paths
 
     database = instruction.database
@@ -250,7 +250,7 @@ def _shapes(instruction: Instruction) -> tuple[str, ...]:
 
 
 def _has_shape(instruction: Instruction, shape: str) -> bool:
-    """Whether it states a shape, or a descriptor may choose it."""
+    """Return whether it states a shape, or a descriptor may choose it."""
     return shape in _shapes(instruction) or resolution.has_shape(instruction.database.spec, instruction.variant, shape)
 
 

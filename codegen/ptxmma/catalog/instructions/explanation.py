@@ -68,8 +68,8 @@ def closest(instructions: Iterable[Instruction], tokens: list[str], count: int =
 
     Args:
         instructions: those to choose from.
-        tokens: of the spelling.
-        count: how many at most.
+        tokens: the tokens of the spelling.
+        count: the greatest number of them.
         least: the share of common tokens below which an instruction is not near.
     """
     tokens = tokens[:_MOST_TOKENS]
@@ -86,7 +86,7 @@ def closest(instructions: Iterable[Instruction], tokens: list[str], count: int =
 
 
 def changes(instruction: Instruction, wanted: Counter[str]) -> float:
-    """How many tokens of a spelling must be replaced, added or removed, in any order; another size in a shape counts as half a change."""
+    """Return the tokens of a spelling to replace, add or remove, in any order; another size in a shape counts as half a change."""
     own = Counter(instruction.canonical.split("."))
     shape = instruction.variant.shape
     resized = shape and shape not in wanted and any(_resized(shape, token) for token in wanted if token not in own)
@@ -104,7 +104,7 @@ def _unlikeness(instruction: Instruction, tokens: list[str]) -> tuple[int, int, 
 
 
 def _optional(instruction: Instruction, tokens: list[str]) -> int:
-    """How many optional tokens of an instruction a spelling lacks."""
+    """Return the number of optional tokens of an instruction that a spelling lacks."""
     lacking = [name for name, value in instruction.qualifiers.items() if value and value not in tokens]
     forms = instruction.variant.instruction.forms
     return sum(any("" in form.qualifiers.get(name, ()) for form in forms) for name in lacking)
@@ -112,7 +112,7 @@ def _optional(instruction: Instruction, tokens: list[str]) -> int:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _similarity(one: str, other: str) -> float:
-    """How alike two tokens are, up to 1 for those that differ in numbers alone."""
+    """Return the likeness of two tokens, up to 1 for tokens that differ in numbers alone."""
     return 1.0 if _same_words(one, other) else difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
@@ -134,18 +134,18 @@ def _words_and_numbers(token: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _same_words(one: str, other: str) -> bool:
-    """Whether two tokens differ in numbers alone."""
+    """Return whether two tokens differ in numbers alone."""
     return _words_and_numbers(one)[0] == _words_and_numbers(other)[0]
 
 
 def _resized(one: str, other: str) -> bool:
-    """Whether two tokens differ in one number alone."""
+    """Return whether two tokens differ in one number alone."""
     sizes = zip(_words_and_numbers(one)[1], _words_and_numbers(other)[1], strict=False)
     return _same_words(one, other) and sum(a != b for a, b in sizes) == 1
 
 
 def _distance(one: str, other: str) -> int:
-    """How far the numbers of two tokens are apart."""
+    """Return the distance between the numbers of two tokens."""
     return sum(abs(a - b) for a, b in zip(_words_and_numbers(one)[1], _words_and_numbers(other)[1], strict=True))
 
 
@@ -156,7 +156,7 @@ def _listed(sizes: list[int]) -> str:
 
 
 def _differences(tokens: list[str], closest: Instruction, known: set[str]) -> Iterator[str]:
-    """How a spelling differs from the closest instruction's, in words; ``known`` are the tokens of all instructions."""
+    """Return the difference between a spelling and the closest instruction's, in words; ``known`` are the tokens of all instructions."""
     own = closest.canonical.split(".")
     missing = list((Counter(own) - Counter(tokens)).elements())
     extra = list((Counter(tokens) - Counter(own)).elements())
@@ -187,7 +187,7 @@ def _differences(tokens: list[str], closest: Instruction, known: set[str]) -> It
 
 
 def _alike(token: str, other: str, closest: Instruction) -> bool:
-    """Whether ``token`` could replace ``other`` in the closest instruction."""
+    """Return whether ``token`` could replace ``other`` in the closest instruction."""
     instruction = closest.variant.instruction
     for entry in instruction.extents.values():
         if sizes_in(entry, other):

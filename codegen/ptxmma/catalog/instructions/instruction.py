@@ -52,7 +52,7 @@ class Instruction:
         return f"<ptxmma.Instruction {self.canonical}>"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have one spelling, one choice of what a descriptor says, and equal databases."""
+        """Return whether both have one spelling, one choice of what a descriptor says, and equal databases."""
         if not isinstance(other, Instruction):
             return NotImplemented
         same = self.canonical == other.canonical and self.variant.chosen == other.variant.chosen
@@ -83,7 +83,7 @@ class Instruction:
 
     @property
     def operation(self) -> str:
-        """What it does: a key of ``ptxmma.matrices.operations.OPERATIONS``, e.g. ``"multiply"``, ``"load"`` or ``"synchronise"``."""
+        """Its operation: a key of ``ptxmma.matrices.operations.OPERATIONS``, e.g. ``"multiply"``, ``"load"`` or ``"synchronise"``."""
         return self.variant.instruction.operation
 
     @property
@@ -139,7 +139,7 @@ class Instruction:
         return requirements.accepted_by(self.database.spec, self.variant, more=self.needs())
 
     def needs(self, form: OperandForm | None = None) -> tuple[Requirement, ...]:
-        """What its hints need beyond it, and the operands of a form."""
+        """Return the requirements of its hints, and of the operands of a form."""
         rules = (rule for hint, _ in self._hints for rule in hint.requires if matches(rule.when, self.variant.facts))
         return (*rules, *(form.requires if form is not None else ()))
 
@@ -151,11 +151,11 @@ class Instruction:
         return [*requirements.stated(self.variant), *self.needs()] if self.documented else []
 
     def observed(self) -> list[Observation]:
-        """Where assemblers differ from the manual, or from each other."""
+        """Return the answers of assemblers that differ from the manual, or from each other."""
         return requirements.observed(self.variant)
 
     def releases(self) -> dict[str, str]:
-        """Where releases of the assembler differ, in words.
+        """Return the differences between releases of the assembler, in words.
 
         Keys are the names of accepting targets (``"sm_70": "dropped in CUDA 13.0"``), and the canonical spelling if the releases differ
         about the instruction itself.
@@ -179,7 +179,7 @@ class Instruction:
         return self._matching(self.variant.instruction.notes)
 
     def errata(self) -> list[Erratum]:
-        """Where the manual is wrong about it, or about all of its family."""
+        """Return the mistakes of the manual about it, or about all of its family."""
         own = (entry for entry in self.database.spec.errata if entry.family == self.family)
         return [entry for entry in own if matches(entry.when, self.variant.facts)]
 

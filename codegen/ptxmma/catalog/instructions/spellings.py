@@ -24,7 +24,7 @@ def ordered_tokens(instruction: InstructionSet) -> dict[str, int]:
 
 
 def has_opcode(instruction: InstructionSet, spelling: str) -> bool:
-    """Whether a spelling begins with the opcode of an instruction; a value may go on with a colon: ``async``, ``async::generic``."""
+    """Return whether a spelling begins with the opcode of an instruction; a value may go on with a colon: ``async``, ``async::generic``."""
     opcode = instruction.opcode or instruction.syntax.partition(".")[0]
     return spelling.startswith(opcode) and spelling[len(opcode) : len(opcode) + 1] in ("", ".", ":")
 
@@ -41,7 +41,7 @@ def without_ignored(instruction: InstructionSet, spelling: str, first: int = 0) 
 
 
 def _end(instruction: InstructionSet, name: str, spelling: str) -> int:
-    """Where the last value of a qualifier ends in a spelling; its length where there is none."""
+    """Return the end of the last value of a qualifier in a spelling; its length where there is none."""
     values = [match.end() for match in _modifiers(tuple(qualifier_values(instruction, name))).finditer(spelling)]
     return values[-1] if values else len(spelling)
 
@@ -71,7 +71,7 @@ def without_hints(instruction: InstructionSet, tokens: Iterable[str]) -> tuple[l
 
 
 def takes(variant: Variant, hints: tuple[tuple[Hint, str], ...]) -> bool:
-    """Whether a variant takes these values of hints, one of each hint."""
+    """Return whether a variant takes these values of hints, one of each hint."""
     each_once = len({hint.name for hint, _ in hints}) == len(hints)
     return each_once and all(matches(hint.when, variant.facts) and matches(hint.values[value].when, variant.facts) for hint, value in hints)
 

@@ -41,7 +41,7 @@ def target_named(spec: Spec, given: str) -> str:
 def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     """The targets that a name may mean, each with its products.
 
-    The name is that of a product, of an architecture, part of a product's, or a product's with more words, as ``nvidia-smi`` prints it:
+    The name is a product's, an architecture's, part of a product's, or a product's with more words, as ``nvidia-smi`` prints it:
     ``"NVIDIA A100-SXM4-80GB"``.
     """
     words = _words(text) - {"nvidia", "gpu"}
@@ -67,7 +67,7 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def type_groups(spec: Spec) -> dict[str, list[str]]:
-    """The element types by their names and by those of groups: ``fp8``, ``int4``."""
+    """Return the element types by their names and by the names of groups: ``fp8``, ``int4``."""
     groups: dict[str, list[str]] = {}
     for entry in spec.types.elements:
         groups[entry.name] = [entry.name]

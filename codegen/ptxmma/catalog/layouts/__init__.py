@@ -1,4 +1,4 @@
-"""Which layout belongs to which operand of which variant, and what each layout is called.
+"""The layout of each operand of each variant, and the layouts' names.
 
 The spec has one formula for many shapes.  A :class:`Plan` has the numbers that turn it into one layout, and its name,
 ``mma_m16n8k16_a_b16``: the family, the shape (the letter N where one formula serves every n), and what the entry says.
@@ -33,7 +33,7 @@ class Plan(msgspec.Struct, frozen=True):
         grown: their size in words: ``"2N"``.
         summed: the axis along which a product adds up.
         steps: the axes whose numbers are multiples of more than 1.
-        facts: what the conditions of entries are tested against.
+        facts: the facts that the conditions of entries test.
     """
 
     name: str

@@ -29,7 +29,7 @@ class Swizzle(msgspec.Struct, frozen=True):
     Raises:
         TypeError: anything but integers.
         ValueError: ``bits`` or ``base`` below 0, a ``shift`` of fewer than ``bits`` places, so that the two ranges overlap, or bits
-            beyond those of an index.
+            beyond the errors of an index.
     """
 
     bits: int
@@ -110,12 +110,12 @@ class CuteLayout(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def rank(self) -> int:
-        """How many top-level modes it has."""
+        """The number of its top-level modes."""
         return len(self.shape) if isinstance(self.shape, tuple) else 1
 
     @property
     def size(self) -> int:
-        """How many places it has."""
+        """The number of its places."""
         return _size(self.shape)
 
     def __eq__(self, other: object) -> bool:
@@ -177,7 +177,7 @@ def _plain(what: str, modes: Modes) -> Modes:
 
 
 def _congruent(shape: Modes, stride: Modes) -> bool:
-    """Whether both are nested alike, without empty tuples."""
+    """Return whether both are nested alike, without empty tuples."""
     if isinstance(shape, tuple) and isinstance(stride, tuple):
         return len(shape) == len(stride) > 0 and all(map(_congruent, shape, stride))
     return isinstance(shape, int) and isinstance(stride, int)

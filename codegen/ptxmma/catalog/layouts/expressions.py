@@ -43,7 +43,7 @@ def _term(run: Run, width: int, name: str) -> str:
     has_below = run.source > 0
     if down >= 0:
         moved = f"{name} >> {down}" if down else name
-        # What lies below the run falls off the end only if the run lands at bit 0.
+        # The bits below the run fall off the end only if the run lands at bit 0.
         if has_above or (has_below and run.target > 0):
             return f"({moved}) & {mask << run.target}" if down else f"{moved} & {mask << run.target}"
         return moved

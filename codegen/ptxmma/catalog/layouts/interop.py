@@ -14,7 +14,7 @@ from ptxmma.model.digit_map import DigitMap
 
 __all__ = ["Bases", "CuteLayout", "Modes", "Swizzle", "from_cute", "to_cute", "to_triton"]
 
-#: What each bit of ``register``, ``lane`` and ``warp`` adds to the coordinates, lowest bit first.
+#: The steps that each bit of ``register``, ``lane`` and ``warp`` adds to the coordinates, lowest bit first.
 Bases = dict[str, list[list[int]]]
 
 
@@ -23,13 +23,13 @@ def to_cute(layout: Layout, n: int | None = None) -> str:
 
     It leads from a thread and the number of what it holds to a place, as ``ALayout``, ``BLayout`` and ``CLayout`` of CuTe's
     ``MMA_Traits`` do.  Places are counted column by column: A as (M, K), B as (N, K), C and D as (M, N).  A sparse A is the packed
-    matrix of K/2 columns.  Several matrices, and the independent products of ``m8n8k4`` with f16, lie one behind the other.  What leads to
+    matrix of K/2 columns.  Several matrices, and the independent products of ``m8n8k4`` with f16, lie one after the other.  What leads to
     copies of an element has the stride 0.  For metadata, values are the fields of a register and places are (row, chunk, selector); for
     scale factors, values are the bytes of a register and places are (row, block, byte id, thread id), where a row is a column of B for the
     scale factors of B.
 
     Args:
-        layout: any layout but that of addresses.
+        layout: any layout but one of addresses.
         n: columns of the matrix, which a layout of many N needs; :meth:`ptxmma.Operand.to_cute` knows its own.
 
     Raises:
@@ -50,7 +50,7 @@ def to_triton(layout: Layout, n: int | None = None) -> Bases:
     is 0.  Metadata and scale factors have the dimensions of :func:`to_cute`.
 
     Args:
-        layout: any layout but that of addresses.
+        layout: any layout but one of addresses.
         n: columns of the matrix, which a layout of many N needs; :meth:`ptxmma.Operand.to_triton` knows its own.
 
     Raises:
@@ -94,7 +94,7 @@ def _of_columns(layout: Layout, n: int | None) -> DigitMap:
 
 
 def _counted(layout: Layout, places: DigitMap) -> list[str]:
-    """The axes in the order in which CuTe counts: along K last, so that B is (N, K), and several matrices one behind the other."""
+    """The axes in the order in which CuTe counts: along K last, so that B is (N, K), and several matrices one after the other."""
     if layout.kind != "fragment":
         return list(places.coordinates)
     row, col = layout.plane

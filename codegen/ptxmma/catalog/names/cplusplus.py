@@ -16,7 +16,7 @@ from ptxmma.model import Hint, InstructionSet
 
 #: A family with more variants than this has a header for each pair of multiplicand types: one header stays cheap to include.
 _MOST = 100
-#: The header of the instructions that order those of large families, or of several.
+#: The header of the instructions that order the instructions of large families, or of several.
 ORDERING = "cuda/ordering.cuh"
 
 #: The tag that stands for no hint.
@@ -36,7 +36,7 @@ _KEYWORDS = (
 )
 #: Functions of C and CUDA that every program has: ``using namespace ptxmma`` must not hide them.
 _FUNCTIONS = "min max abs nan"
-#: What C and C++ reserve and PTX or a spec could use as a name.
+#: The words that C and C++ reserve and PTX or a spec could use as a name.
 RESERVED = frozenset([*_KEYWORDS.split(), *_FUNCTIONS.split()])
 
 
@@ -62,7 +62,7 @@ def enumerator(*names: str) -> str:
 
 
 def type_qualifiers(entry: InstructionSet) -> list[str]:
-    """The qualifiers that name types of the matrices, in order: those of operands, and those ordered among them."""
+    """The qualifiers that name types of the matrices, in order: the types of operands, and the qualifiers among them."""
     typed = {kind.type for kind in entry.operand_kinds.values() if kind.type}
     typed.update(*(group for group in entry.ordered if typed.intersection(group)))
     return [name for name in placeholders(entry.syntax) if name in typed]
@@ -91,7 +91,7 @@ def header(instruction: Instruction) -> str:
 
 
 def _members(instruction: Instruction) -> int:
-    """How many variants of its family do more than order others, counted up to the first too many for one header."""
+    """Return the number of variants of its family that do more than order others, up to the first too many for one header."""
     memo, key = instruction.database.memo, ("members of a family", instruction.family)
     if key not in memo:
         entries = instruction.database.spec.instructions
@@ -102,7 +102,7 @@ def _members(instruction: Instruction) -> int:
 
 
 def _pair(instruction: Instruction) -> str:
-    """The types that select a header of a large family: those of the two multiplicands, ``f16_f16``."""
+    """Return the types that select a header of a large family, the two multiplicands': ``f16_f16``."""
     entry = instruction.variant.instruction
     accumulators = {kind.type for kind in entry.operand_kinds.values() if kind.kind == "accumulator"}
     multiplicands = [name for name in type_qualifiers(entry) if name not in accumulators][:2]
@@ -155,7 +155,7 @@ def hint_parameter(hint: Hint) -> str:
 
 
 def ways(each: Sequence[Sequence[Parameter]]) -> list[list[Parameter]]:
-    """The parameters of each overload, from those of each operand."""
+    """Return the parameters of each overload, from the parameters of each operand."""
     return [[one[min(way, len(one) - 1)] for one in each] for way in range(max(map(len, each), default=1))]
 
 
@@ -200,7 +200,7 @@ class Shown(NamedTuple):
     """An instruction in C++.
 
     Attributes:
-        header: to include.
+        header: the header to include.
         functions: signatures of the function, one for each way to pass its operands.
         front: its name in the typed front; empty without a shape.
         statements: complete asm statements over the parameters of the functions, immediates with their default or first legal value.

@@ -10,7 +10,7 @@ from ptxmma.catalog.roles import matrices, multiplicands
 #: The name of its file.
 EXPLORER = "explorer.html"
 
-#: What a browser leaves as it is in the end of an address.
+#: The characters that a browser leaves as they are in the end of an address.
 _PLAIN = ":,/"
 
 

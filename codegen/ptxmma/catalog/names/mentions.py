@@ -10,7 +10,7 @@ from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import front_name, identifier
 from ptxmma.catalog.names.product_types import product_of_type
 
-#: A string that goes on behind its quotes, and escapes at its ends.
+#: A string that goes on after its quotes, and escapes at its ends.
 _CONTINUED = re.compile(r'\\[nrt]|"\s*"')
 _SPELLING = re.compile(r"(?<![\w.])[a-z_]\w*(?:::\w+)?(?:\.[\w:]+)+")
 _WORD = re.compile(r"\w+")

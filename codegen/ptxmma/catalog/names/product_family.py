@@ -134,7 +134,7 @@ class ProductFamily:
         return any(matches(row.of, opcode.variant.facts) for row in self.rules.types)
 
     def _varies(self, qualifier: str, others: set[str]) -> bool:
-        """Whether callable opcodes differ in a qualifier that agree in name and in others."""
+        """Return whether callable opcodes differ in a qualifier that agree in name and in others."""
         seen: dict[tuple[str, ...], set[str]] = {}
         for each in self.callable:
             key = (each.variant.instruction.name, *(each.qualifiers.get(name, "") for name in sorted(others)))
@@ -142,7 +142,7 @@ class ProductFamily:
         return any(len(values) > 1 for values in seen.values())
 
     def _is_flag(self, qualifier: str, others: set[str]) -> bool:
-        """Whether such a qualifier has one value that may be left out."""
+        """Return whether such a qualifier has one value that may be left out."""
         values = {each.qualifiers.get(qualifier, "") for each in self.callable}
         return self._varies(qualifier, others) and len(values) == 2 and "" in values
 

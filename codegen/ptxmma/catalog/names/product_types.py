@@ -42,7 +42,7 @@ def product_of_type(catalog: Catalog, text: str) -> Instruction | None:
 
 
 def type_of_product(instruction: Instruction) -> str:
-    """The type of a product; of an opcode, that of the largest of its products with its first types.
+    """Return the type of a product; of an opcode, the type of the largest of its products with its first types.
 
     Empty where no type names the opcode: it does not multiply in tensor memory, has qualifiers that types leave out, or types that no
     rule knows.
@@ -82,7 +82,7 @@ def _sizes(text: str) -> dict[str, int]:
 
 
 def _types(catalog: Catalog, opcode: Instruction, text: str) -> dict[str, str]:
-    """The types of D, A and B, and that of the scale factors where there are some."""
+    """Return the types of D, A and B, and the scale factors' where there are some."""
     known = {identifier(entry.name): entry.name for entry in catalog.database.spec.types.elements}
     scaled = ["stype"] if resolution.types(catalog.database.spec, opcode.variant)["stype"] else []
     named = [known[word] for word in _WORD.findall(text) if word in known]

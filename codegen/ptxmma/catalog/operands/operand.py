@@ -32,7 +32,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
     Attributes:
         name: the manual's name, e.g. ``"a"`` or ``"imm-scale-a"``.
         kind: its role, a key of ``ptxmma.catalog.roles.ROLES``, e.g. ``"fragment"``.
-        title: what it is, in words.
+        title: its role, in words.
         of: the operand that it describes, e.g. ``"a"`` for ``"a-desc"``; ``""`` for one that describes no other.
         access: ``"read"``, ``"write"`` or ``"read-write"``.
         element_type: type of its elements, e.g. ``"e4m3"``; None for operands without elements.
@@ -46,19 +46,19 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         c_type: C type of a register in the CUDA wrappers, e.g. ``"uint32_t"``; ``""`` for an operand that is always an immediate.
         constraint: inline-asm constraint: ``"r"``, ``"f"``, ``"l"``, ``"d"``, ``"h"`` or ``"n"`` (immediate only).
         immediates: the legal immediate values, a range where they are many; None where no immediate is admitted.
-        meanings: what immediates mean, e.g. ``{"K": 0, "MN": 1}``.
-        bracketed: whether PTX has it in brackets: it is an address.
-        braced: whether it is a list even of one register, although it holds no elements.
-        single: whether it is one register without braces, although it holds elements.
-        takes_register: whether a register is admitted.
+        meanings: the immediates by their meanings, e.g. ``{"K": 0, "MN": 1}``.
+        bracketed: true if PTX has it in brackets: it is an address.
+        braced: true if it is a list even of one register, although it holds no elements.
+        single: true if it is one register without braces, although it holds elements.
+        takes_register: true if a register is admitted.
         default: the value that wrappers assume for an immediate; None where it must be given.
         uniform: the scope whose threads must all pass one value; ``""`` for none.
         alignment: addresses: bytes to whose multiples they must be aligned; 0 for other operands.
         spaces: addresses: the state spaces whose variables are admitted instead of a register.
         memory_bits: addresses: bits of an element in memory, which may be fewer than in registers; 0 for other operands.
         row_bytes: addresses: bytes of the row that begins at each; 0 for other operands.
-        writes: addresses: whether the instruction writes the memory there.
-        unit: strides: what they count, e.g. ``"elements"``; ``""`` for other operands.
+        writes: addresses: true if the instruction writes the memory there.
+        unit: strides: the things that they count, e.g. ``"elements"``; ``""`` for other operands.
         order: strides: the axes of the matrix, the one that the stride steps along first: ``("row", "col")``; empty for other operands.
         layout: the layout of its elements, where it has one.
         observed: the target on which that layout was measured, e.g. ``"sm_90"``; ``""`` where the manual states it.
@@ -111,7 +111,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def listed(self) -> bool:
-        """Whether PTX has it as a list of registers in braces."""
+        """True if PTX has it as a list of registers in braces."""
         return (bool(self.elements) or self.registers > 1 or self.braced) and not self.single
 
     @property
@@ -165,8 +165,8 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def locate(self, *coordinates: Any, check: bool = True, **named: Any) -> Any:
         """Return ``(lane, i)`` of the element at a place: the inverse of :meth:`coords`; of an address, ``lane``.
 
-        The coordinates are those of :attr:`axes`, in order or by name: ``locate(9, 3)``, ``locate(row=9, col=3)``.  Where an element is
-        stored in copies, it is the first of them; with ``computation=``, that of one of several independent products.
+        The coordinates are numbers of the :attr:`axes`, in order or by name: ``locate(9, 3)``, ``locate(row=9, col=3)``.  Where an element
+        is stored in copies, it is the first of them; with ``computation=``, the element of one of several independent products.
         ``check=False`` leaves the range of arrays unchecked.
 
         Raises:
@@ -240,8 +240,8 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ``matrix`` has shape (..., rows, cols), of several matrices (``ldmatrix.x4``, ``m8n8k4`` with f16) (..., 4, rows, cols), and the
         dtype of the element type, or holds its bits as unsigned integers; narrow types have one element in each byte.  A torch tensor
         gives a tensor.  The result is (..., threads, registers) in the type that the CUDA wrappers have for a register; element ``i`` of
-        thread ``lane`` is that of :meth:`coords`.  An element that several threads hold goes to all of them.  Padding bits of containers
-        are 0.
+        thread ``lane`` lies at the place that :meth:`coords` gives.  An element that several threads hold goes to all of them.
+        Padding bits of containers are 0.
 
         Raises:
             ValueError: another shape or dtype, a code that the type does not have, or an operand without elements.

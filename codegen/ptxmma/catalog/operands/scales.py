@@ -90,7 +90,7 @@ class Scales(Placement):
             scales: (..., rows, blocks), of B (..., blocks, columns), of the scale type's dtype, or its bits as uint8.
             byte_id: the bytes of the registers that hold them.
             thread_id: the threads that hold them.
-            registers: what the other bytes hold, (..., threads), so that several sets share registers; None: zeros.
+            registers: the registers with the other bytes, (..., threads), so that several sets share registers; None: zeros.
 
         Returns:
             uint32 of shape (..., threads).

@@ -16,7 +16,7 @@ from ptxmma.model import Space
 
 
 class RegisterPlace(NamedTuple):
-    """Where an element is after a load from tensor memory, or before a store.
+    """The place of an element after a load from tensor memory, or before a store.
 
     Attributes:
         cta: the CTA of a pair: its ``%cluster_ctarank`` modulo 2; 0 without a pair.
@@ -24,7 +24,7 @@ class RegisterPlace(NamedTuple):
         lane: 0..31: the thread of that warp.
         register: its number in the list of the instruction.
         bit: lowest bit of the element in that register.
-        address: what the instruction has as ``taddr``.
+        address: the ``taddr`` of the instruction.
     """
 
     cta: Any
@@ -44,7 +44,7 @@ class TensorFragment(msgspec.Struct, frozen=True):
     """The elements of an operand in tensor memory, in the registers of a load or store; see :meth:`ptxmma.TensorOperand.through`.
 
     Attributes:
-        places: where the operand lies.
+        places: the operand's layout in tensor memory.
         registers: the fragment of the load or store.
     """
 

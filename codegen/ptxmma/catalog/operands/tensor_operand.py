@@ -87,8 +87,8 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
     def locate(self, *coordinates: Any, check: bool = True, **named: Any) -> Place:
         """Return the place of a part: ``locate(37, 200)`` is ``Place(cta=0, lane=37, column=200, bit=0)`` for D of M = 128.
 
-        The coordinates are those of :attr:`axes`, in order or by name, integers or arrays.  What numbers copies of the same data, and what
-        the instruction descriptor selects, is 0 unless named: ``locate(77, 3, copy=1, scale_id=0)``.
+        The coordinates are numbers of the :attr:`axes`, in order or by name, integers or arrays.  The number of a copy of the same data,
+        and a number that the instruction descriptor selects, is 0 unless named: ``locate(77, 3, copy=1, scale_id=0)``.
 
         Raises:
             TypeError: a coordinate is neither an integer nor an array, missing, unknown or given twice.
@@ -128,7 +128,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
     # --- matrices -----------------------------------------------------------------------------------------------------------
 
     def pack(self, matrix: Any, memory: Any = None, *, address: int = 0, **selections: int) -> Any:
-        """What lies there to an image of tensor memory, all copies of it.
+        """A matrix, scale factors, metadata or bytes to an image of tensor memory, all copies of it.
 
         Args:
             matrix: (rows, cols) of the element type's dtype, or its bits as unsigned integers; of scale factors (rows, blocks) of A or
@@ -136,8 +136,8 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
                 ``tcgen05.cp`` copies ``uint8`` (rows, bytes).
             memory: the image, (128, columns) of 32 bits, (2, 128, columns) for a pair of CTAs, which is written to; None: a new one of
                 zeros with 512 columns.
-            address: the operand's.
-            selections: what the instruction descriptor selects: ``scale_id=1``.
+            address: the operand's address.
+            selections: the numbers by which the instruction descriptor selects a part: ``scale_id=1``.
 
         Returns:
             The image, ``uint32`` if it is new.
@@ -164,7 +164,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
         return image
 
     def unpack(self, registers: Any, *, address: int = 0, **selections: int) -> Any:
-        """Return what lies in an image of tensor memory: the inverse of :meth:`pack`; of copies the first is read.
+        """Return the operand's data in an image of tensor memory: the inverse of :meth:`pack`; of copies the first is read.
 
         ``registers`` is the image.
 

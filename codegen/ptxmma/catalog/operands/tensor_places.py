@@ -31,8 +31,8 @@ class Place(_Bit):
 
     Attributes:
         cta: the CTA of a pair: its ``%cluster_ctarank`` modulo 2; 0 without a pair.
-        lane: counted from that of the operand's address: 0..127.
-        column: counted from that of the operand's address, in cells.
+        lane: counted from the lane of the operand's address: 0..127.
+        column: counted from the column of the operand's address, in cells.
         bit: lowest bit of what lies there.
         operand: the layout of the operand that this is a place of; None for a place of tensor memory itself.
     """
@@ -129,7 +129,7 @@ class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
         return self.digits(self._selected(selections)).coalesce().to_cute(*self.axes, *self.apart)
 
     def to_triton(self, **selections: int) -> dict[str, list[list[int]]]:
-        """What each bit of each coordinate of tensor memory adds to the axes, as Triton's linear layouts say it.
+        """Return the step that each bit of each coordinate of tensor memory adds to the axes, as Triton's linear layouts say it.
 
         Raises:
             TypeError: an unknown selection.

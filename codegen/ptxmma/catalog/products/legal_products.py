@@ -27,7 +27,7 @@ Rule = TypeVar("Rule", Granularity, ProductTypes, ProductDepth, ProductSparsity,
 
 
 def in_words(spec: Spec, opcode: Variant) -> list[str]:
-    """What the instruction descriptor may choose, a line for each rule; empty where the opcode states its shape.
+    """Return the choices of the instruction descriptor, a line for each rule; empty where the opcode states its shape.
 
     A product is legal if a line of each kind allows it: ``"D f32, A e4m3 or e5m2, B e4m3"``, ``"M 128 with N 8, 16, … 256"``.
     """
@@ -51,7 +51,7 @@ def in_words(spec: Spec, opcode: Variant) -> list[str]:
 
 
 def facts_of(spec: Spec, opcode: Variant) -> Facts:
-    """What an opcode states; a qualifier of products that it leaves out is ``""``."""
+    """Return the facts that an opcode states; a qualifier of products that it leaves out is ``""``."""
     entries = (entry for entry in spec.instructions if entry.operation == resolution.OPERATION)
     return {**{name: "" for entry in entries for name in entry.qualifiers}, **opcode.facts}
 
@@ -102,5 +102,5 @@ def _telling(part: Condition, opcodes: Sequence[Facts]) -> Condition:
 
 
 def _may_hold(part: Condition, facts: Facts) -> bool:
-    """Whether what an opcode states lets a condition hold; what it does not state may be anything."""
+    """Return whether what an opcode states lets a condition hold; what it does not state may be anything."""
     return all(facts.get(name, values[0]) in values for name, values in part.items())

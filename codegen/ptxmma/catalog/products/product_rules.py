@@ -1,4 +1,4 @@
-"""What an instruction descriptor may choose: resolves the arguments of a product against the rules of the spec.
+"""Choices of an instruction descriptor: resolves the arguments of a product against the rules of the spec.
 
 The lists of rules are taken in order: element types, the depth K, the version of sparsity, the sizes M and N, scale factors.
 An argument that the rules leave one value for may be left out.
@@ -38,8 +38,8 @@ class IllegalProductError(ValueError):
     """Arguments that no rule allows, or that are missing; the message lists what is legal.
 
     Attributes:
-        problem: what is wrong, without the opcode.
-        legal: what the opcode has in its place; empty where the problem says so.
+        problem: the mistake, without the opcode.
+        legal: the legal values in its place; empty where the problem says so.
     """
 
     def __init__(self, opcode: str, problem: str, legal: str = "") -> None:
@@ -72,7 +72,7 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
     Args:
         rules: the spec's.
         opcode: the canonical spelling, for messages.
-        facts: of the opcode.
+        facts: the facts of the opcode.
         given: some of :data:`ARGUMENTS`.
 
     Raises:
@@ -152,7 +152,7 @@ def _depth_text(row: ProductDepth) -> str:
 
 
 def _needed(row: ProductDepth, matching: Sequence[ProductDepth], facts: Facts) -> Iterator[str]:
-    """What a rule wants in place of facts that the rules that match do not read: ``"block16 or block32"``."""
+    """Return the facts that a rule wants and that no matching rule reads: ``"block16 or block32"``."""
     read = {name for other in matching for condition in other.of for name in condition}
     for condition in row.of:
         failing = {name: values for name, values in condition.items() if facts.get(name, "") not in values}
@@ -191,7 +191,7 @@ def check_limits(rules: TensorProducts, opcode: str, facts: Facts) -> None:
     Args:
         rules: the spec's.
         opcode: the canonical spelling, for messages.
-        facts: of the opcode, the product and the fields of the descriptor, as far as they are known.
+        facts: the facts of the opcode, the product and the fields of the descriptor, as far as they are known.
 
     Raises:
         IllegalProductError: M or N is not legal with these facts; the message lists what is.
@@ -207,7 +207,7 @@ def check_limits(rules: TensorProducts, opcode: str, facts: Facts) -> None:
 
 
 def _within_limits(rules: TensorProducts, facts: Facts, m: int | None, n: int | None) -> bool:
-    """Whether the limits that these facts meet leave M and N; None for any."""
+    """Return whether the limits that these facts meet leave M and N; None for any."""
     limits = _matching(rules.limits, facts)
     return all((not row.m or m in (None, *row.m)) and (not row.n or n is None or _among(n, row.n)) for row in limits)
 
@@ -316,7 +316,7 @@ def rows(rules: TensorProducts, facts: Facts) -> Iterator[Rows]:
 
 
 def has_sizes(rules: TensorProducts, facts: Facts, m: int | None, n: int | None, k: int | None) -> bool:
-    """Whether an opcode has a product of these sizes, with any types; None for any size."""
+    """Return whether an opcode has a product of these sizes, with any types; None for any size."""
     depths = [row for row in rules.depths if k in (None, row.k)]
     shapes = [row for row in rules.shapes if (m is None or m in row.m) and (n is None or _among(n, row.n))]
     possible = depths and shapes and _within_limits(rules, facts, m, n)

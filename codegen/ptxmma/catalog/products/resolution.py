@@ -76,7 +76,7 @@ def types(spec: Spec, opcode: Variant) -> dict[str, set[str]]:
 
 
 def has_shape(spec: Spec, opcode: Variant, shape: str) -> bool:
-    """Whether a descriptor may choose a shape for an opcode: ``"m128n256k16"``, or ``"m128nNk16"`` for any N."""
+    """Return whether a descriptor may choose a shape for an opcode: ``"m128n256k16"``, or ``"m128nNk16"`` for any N."""
     sizes = re.fullmatch(r"m([0-9]+)n([0-9]+|N)k([0-9]+)", shape)
     if opcode.instruction.operation != OPERATION or spec.tensor_products is None or sizes is None:
         return False
@@ -92,7 +92,7 @@ def every(spec: Spec, opcode: Variant) -> Iterator[Product]:
 
 
 def numbers(spec: Spec, product: Product, matrix: str) -> dict[str, int]:
-    """What formulas about an operand of a matrix read: extents, ``bits``, ``shift``, ``ratio``, ``chunk_size`` and ``blocks``."""
+    """Return the numbers for formulas about a matrix: extents, ``bits``, ``shift``, ``ratio``, ``chunk_size`` and ``blocks``."""
     known = {"ctas": 1, "ratio": 1} | product.extents
     element = product.choice.values.get(f"{matrix}type")
     if element:

@@ -97,7 +97,7 @@ class Address(Location):
 
 
 class Stride(Role):
-    """Elements from the start of a row, or column, to that of the next."""
+    """The number of elements from the start of a row, or column, to the next one's."""
 
     describes = True
     places = True

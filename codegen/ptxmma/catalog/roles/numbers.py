@@ -140,7 +140,7 @@ class Reduction(Role):
 
 
 class Indices(LaneMask):
-    """Which columns are kept, in a list of registers."""
+    """The columns that are kept, in a list of registers."""
 
     varies = False
 

@@ -75,7 +75,7 @@ class MetadataWord(Role):
 
 
 class Selector(Constant):
-    """Which threads of each quad give the metadata; the layout of the metadata says how many choices there are."""
+    """The number of the threads of each quad that give the metadata; the layout of the metadata says how many choices there are."""
 
     describes = True
     sparse = True
@@ -100,7 +100,7 @@ class ScaleData(Role):
 
 
 class ByteId(Role):
-    """Which bytes of the register hold the scale factors."""
+    """The number of the bytes of the register that hold the scale factors."""
 
     axis: ClassVar[str] = "byte_id"
     describes = True
@@ -124,6 +124,6 @@ class ByteId(Role):
 
 
 class ThreadId(ByteId):
-    """Which threads of each quad hold the scale factors."""
+    """The number of the threads of each quad that hold the scale factors."""
 
     axis = "thread_id"

@@ -101,7 +101,7 @@ class Parameter(NamedTuple):
         check: statement that checks a template argument.
         values: its asm operands: ``('"r"(a[0])', …)``.
         array: the array whose elements its values are, in order, with the constraint before it: ``'"+f", d'``; empty for other values.
-        text: how it reads in the asm text, around the numbers of its values.
+        text: its wording in the asm text, around the numbers of its values.
         prologue: asm text before the instruction.
     """
 
@@ -118,19 +118,19 @@ class Role:
     """A kind of operand.
 
     Attributes:
-        matrix: whether it is a matrix, or describes one in memory.
-        multiplied: whether that matrix is a multiplicand where its instruction multiplies.
+        matrix: true if it is a matrix, or describes one in memory.
+        multiplied: true if that matrix is a multiplicand where its instruction multiplies.
         layout_kind: the ``kind`` of its layouts; ``""`` for operands without layout.
         axes: axes that each of its layouts has, whatever else.
-        describes: whether it describes another operand, or a matrix in memory.
-        places: whether it says where in memory the elements of another operand lie.
-        sparse: whether it is for a sparse matrix only.
+        describes: true if it describes another operand, or a matrix in memory.
+        places: true if it says where in memory the elements of another operand lie.
+        sparse: true if it is for a sparse matrix only.
         beside: the kind of an operand that must describe the same matrix; ``""`` for none.
-        follows: whether operand lists have it after that operand, before the next of that kind.
-        alone: whether an instruction has one of its kind, at most, for each matrix that it describes.
-        varies: whether one of several operand lists of a form may have it and another lack it.
-        typed: whether its ``type`` decides which registers carry it.
-        carried: whether registers carry it.
+        follows: true if operand lists have it after that operand, before the next of that kind.
+        alone: true if an instruction has one of its kind, at most, for each matrix that it describes.
+        varies: true if one of several operand lists of a form may have it and another lack it.
+        typed: true if its ``type`` decides which registers carry it.
+        carried: true if registers carry it.
         operand_type: the class of its operands.
     """
 
@@ -177,7 +177,7 @@ class Role:
 
 
 def legal_values(entry: OperandKind, facts: Facts | None = None) -> Sequence[int]:
-    """The immediates that the spec lists, or those up to its limit; with the facts of a variant those of its form."""
+    """Return the immediates that the spec lists, or all up to its limit; with the facts of a variant the immediates of its form."""
     other = next((other for other in entry.other_values if matches(other.when, facts)), None) if facts is not None else None
     return other.values if other is not None else entry.values or tuple(entry.meanings.values()) or range(entry.limit + 1)
 

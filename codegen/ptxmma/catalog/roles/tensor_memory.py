@@ -20,7 +20,7 @@ class Placed(TensorAddress):
     describes = True
 
     def describe(self, context: Context) -> Known:
-        """Where it lies, or why that is not known."""
+        """Its layout, or the reason why it has none."""
         variant, known = context.variant, super().describe(context)
         if not isinstance(variant, Product):
             missing = resolution.unstated(context.spec, variant)
@@ -43,7 +43,7 @@ class TensorCopy(TensorAddress):
     operand_type = TensorOperand
 
     def describe(self, context: Context) -> Known:
-        """Where each byte lies."""
+        """The layout of its bytes."""
         placed = resolution.places(context.spec, context.variant, context.entry.kind, context.entry.of)
         known = super().describe(context)
         if placed is None:

@@ -1,1 +1,1 @@
-"""What the database knows, for people and other tools: descriptions, lists, tables, published rates."""
+"""The database's knowledge for people and other tools: descriptions, lists, tables, published rates."""

@@ -211,7 +211,7 @@ def _tensor_layout(placed: TensorPlaces, operands: list[str]) -> dict[str, Any]:
 
 
 def _compared_layouts(instruction: Instruction) -> list[dict[str, Any]]:
-    """What other projects say of the layouts of its operands, in tensor memory and, where no atom was compared, in registers."""
+    """Return other projects' answers about the layouts of its operands, in tensor memory and, where no atom was compared, in registers."""
     summary = evidence.of(instruction.database)
     users = {placed.layout.name: (operands, "tensor memory") for placed, operands in _placed(instruction)}
     for operand in () if instruction.evidence.peers else _operands(instruction):

@@ -22,7 +22,7 @@ class Line(NamedTuple):
             ``("b8x16", "b6x16_p32")``.
         n: every n, ascending; empty where they multiply no matrices.
         accepted_by: every target that accepts them, with the first PTX ISA version.
-        documented: whether the manual has them.
+        documented: true if the manual has them.
         instructions: they themselves.
     """
 

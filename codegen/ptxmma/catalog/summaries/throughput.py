@@ -16,8 +16,8 @@ class Peak(NamedTuple):
 
     Attributes:
         chip: name, e.g. ``"NVIDIA A100 (SXM4)"``.
-        target: what it is called in PTX, e.g. ``"sm_80"``.
-        operations: in each SM and clock; a multiplication and an addition count as two, and the zeros of a sparse A count.
+        target: its name in PTX, e.g. ``"sm_80"``.
+        operations: operations of each SM in each clock; a multiplication and an addition count as two, and the zeros of a sparse A count.
         sms: streaming multiprocessors of the chip.
         clock: MHz at which ``published`` holds.
         published: the maker's own number for the whole chip, in 10**12 operations a second.
