@@ -3356,7 +3356,7 @@ export const database = {
    [{"1":1,"3":3},"k=96|192"],
    [{"e2m1":1}],
    [{"v0":0,"v1":1},"sparse=0"],
-   [{"v0":0},null,["sm_100a","sm_103a","sm_110a"]],
+   [{"v0":0},null,["sm_100a","sm_101a","sm_103a","sm_110a"]],
    [{"v1":1},null,["sm_107a"]],
    [{"ue8m0":1},"kind=kind::mxf4"],
    [{"ue4m3":0,"ue8m0":1},"kind=kind::mxf4nvf4"],

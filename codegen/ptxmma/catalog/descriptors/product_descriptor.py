@@ -12,7 +12,7 @@ from ptxmma.catalog.operands.operand_form import Missing
 from ptxmma.catalog.products import product_rules
 
 #: The field of an instruction descriptor that selects a part of an operand in tensor memory, by the kind of the operand.
-_SELECTED = {"tensor-scales": "scale_{of}_id", "tensor-metadata": "sparsity_selector"}
+SELECTED = {"tensor-scales": "scale_{of}_id", "tensor-metadata": "sparsity_selector"}
 
 
 def of_product(instruction: Instruction, **fields: Value) -> int:
@@ -56,7 +56,7 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
 def misplaced(product: Instruction, fields: Mapping[str, Value]) -> Iterator[str]:
     """Yield each selection of a descriptor at which no operand in tensor memory begins, in words."""
     for operand in product.forms[0].operands:
-        field = _SELECTED.get(operand.kind, "").format(of=operand.of)
+        field = SELECTED.get(operand.kind, "").format(of=operand.of)
         for values in operand.selections.values() if field in fields else ():
             if fields[field] not in values:
                 legal = ", ".join(map(str, values))

@@ -6,20 +6,23 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from ptxmma.catalog import layouts
 from ptxmma.catalog.descriptors.bits import Value
 from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.descriptors.codec import Codec
+from ptxmma.catalog.descriptors.product_descriptor import SELECTED
 from ptxmma.catalog.descriptors.shared_formats import reads, swizzle_encoding
-from ptxmma.catalog.products import product_rules
+from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
-from ptxmma.model import DescriptorFormat, InstructionSet, TensorProducts, operand_names
+from ptxmma.model import DescriptorFormat, InstructionSet, TensorProducts, matches, operand_names
 
 #: The word of formats for what an operand of a kind describes.
 _DESCRIBES = {"descriptor": "matrix", "shared-descriptor": "matrix", "column-mask": "columns", "instruction-descriptor": "instruction"}
-#: Bits of an address of tensor memory.
+#: Bits of a register of a mask.
+_WORD = 32
 
 
 class _Allowed(NamedTuple):
@@ -38,12 +41,17 @@ class _Allowed(NamedTuple):
     target: str | None = None
 
 
+#: Of each argument, its values with a rule that allows them.
+_Said = dict[str, dict[tuple[Value, ...], _Allowed]]
+
+
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """Descriptors that are missing, and values of products, swizzles and addresses that have no encoding."""
+    """Descriptors that are missing, and values of products, swizzles, masks and addresses that have no encoding."""
     for index, entry in enumerate(context.spec.instructions):
         yield from _formats(context, index, entry)
         if entry.operation == OPERATION and context.spec.tensor_products is not None:
             yield from _products(context, index, entry, context.spec.tensor_products)
+        yield from _lanes(context, index, entry)
     yield from _swizzles(context)
     yield from _addresses(context)
 
@@ -76,10 +84,11 @@ def _products(context: RuleContext, index: int, entry: InstructionSet, rules: Te
             here, message = context.at("instructions", index), f"no instruction descriptor of the family {entry.family!r} is for {kind!r}"
             yield from context.once(here, message) if formats else ()
             continue
-        masks = _masks(context, entry, variant)
+        masks, said = _masks(context, entry, variant), _Said()
         for rows in product_rules.rows(rules, variant.facts):
             known: dict[str, Value] = {**rows.types, "k": rows.depth.k, "sparse": int(entry.sparse)}
-            for allowed in _allowed(rules, rows):
+            for allowed in (*_allowed(rules, variant, rows), *_parts(context, variant, rows)):
+                said.setdefault(allowed.name, {}).setdefault(allowed.values, allowed)
                 key = (number, kind, allowed, *_tested(formats[number], allowed.name, known))
                 if key not in seen:
                     seen.add(key)
@@ -88,9 +97,10 @@ def _products(context: RuleContext, index: int, entry: InstructionSet, rules: Te
             if masks and (shape, *masks) not in seen:
                 seen.add((shape, *masks))
                 yield from _masked(context, masks, itertools.product(rows.shape.m, product_rules.numbers(rows.shape.n)), shape)
+        yield from _unsaid(context, number, variant, said)
 
 
-def _allowed(rules: TensorProducts, rows: product_rules.Rows) -> Iterator[_Allowed]:
+def _allowed(rules: TensorProducts, variant: Variant, rows: product_rules.Rows) -> Iterator[_Allowed]:
     """The values that some rules allow, rule by rule."""
     place: Place = ("tensor_products", "types", rules.types.index(rows.row))
     yield from (_Allowed(name, (value,), place) for name, value in rows.types.items())
@@ -99,9 +109,49 @@ def _allowed(rules: TensorProducts, rows: product_rules.Rows) -> Iterator[_Allow
     place = ("tensor_products", "shapes", rules.shapes.index(rows.shape))
     yield _Allowed("m", rows.shape.m, place)
     yield _Allowed("n", tuple(product_rules.numbers(rows.shape.n)), place)
+    for number, sparsity in enumerate(rules.sparsities):
+        if matches(sparsity.of, {**variant.facts, **rows.types, "k": rows.depth.k}):
+            place = ("tensor_products", "sparsities", number)
+            yield from (_Allowed("sparsity_version", (sparsity.version,), place, target) for target in sparsity.targets or (None,))
     for scale in rows.scales:
         place = ("tensor_products", "scales", rules.scales.index(scale))
         yield from (_Allowed("stype", scale.stype, place, target) for target in scale.targets or (None,))
+
+
+def _parts(context: RuleContext, variant: Variant, rows: product_rules.Rows) -> Iterator[_Allowed]:
+    """The parts of operands in tensor memory, and the majornesses of matrices in shared memory, that these products may have."""
+    spec = context.spec
+    described, lists = list(resolution.described(variant)), variant.instruction.operands.get(variant.form.operands, ())
+    for kind, matrix in described:
+        field = SELECTED.get(kind, "").format(of=matrix)
+        for m, block in itertools.product(rows.shape.m, [scale.block for scale in rows.scales] or [0]) if field else ():
+            values: dict[str, str | int] = {**rows.types, "k": rows.depth.k, "m": m, "n": rows.shape.n[0].first}
+            placed = resolution.places(spec, resolution.Product(variant, product_rules.Choice(values, block, ())), kind, matrix)
+            for number, selection in enumerate(placed.layout.selections) if placed else ():
+                if placed and matches(selection.when, placed.numbers):
+                    space, layout = spec.spaces.index(placed.memory), placed.memory.layouts.index(placed.layout)
+                    place: Place = ("spaces", space, "layouts", layout, "selections", number, "values")
+                    yield _Allowed(field, selection.values, place)
+    kinds = [variant.instruction.operand_kinds[name] for text in lists for name in operand_names(text)]
+    for side in dict.fromkeys(kind.of for kind in kinds if kind.kind == "shared-descriptor" and spec.shared_memory is not None):
+        element = rows.types[f"{side}type"]
+        section = "padded" if layouts.container(spec, element, {**variant.facts, **rows.types}) else "majorness"
+        for number, entry in enumerate(getattr(spec.shared_memory, section)):
+            if element in entry.elements and reads(variant.instruction.family, entry.family):
+                yield _Allowed(f"{side}_majorness", (entry.majorness,), ("shared_memory", section, number, "elements"))
+
+
+def _unsaid(context: RuleContext, number: int, variant: Variant, said: _Said) -> Iterator[Problem]:
+    """Products of one opcode that differ have instruction descriptors that differ."""
+    format = context.spec.descriptors[number]
+    fields = {_argument(field.name) for field in format.fields}
+    for name, rules in said.items():
+        values = list(dict.fromkeys(str(value) for allowed in rules.values() for value in allowed.values))
+        if name not in fields and len(values) > 1:
+            here, there = context.at(*list(rules.values())[-1].rule), context.at("descriptors", number, "fields")
+            text = f"an instruction descriptor has no field that says {name}, of which {variant.canonical} has {listed(values[:4])}"
+            problem = clash(text, here, there)
+            yield from context.once(problem.position, problem.message)
 
 
 def _tested(format: DescriptorFormat, argument: str, known: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
@@ -161,6 +211,19 @@ def _swizzles(context: RuleContext) -> Iterator[Problem]:
                 for swizzle in (swizzle for swizzle in entry.swizzles if swizzle not in encoded):
                     text = f"matrix descriptors of {entry.family!r} cannot say swizzle {swizzle!r}; they have {listed(encoded)}"
                     yield clash(text, here, there)
+
+
+def _lanes(context: RuleContext, index: int, entry: InstructionSet) -> Iterator[Problem]:
+    """A mask of lanes has a bit for each lane of every CTA that holds D."""
+    masks = {name: operand for name, operand in entry.operand_kinds.items() if operand.kind == "lane-mask"}
+    for variant in expand(entry) if masks else ():
+        memory = context.spec.tensor_memory_of(variant.facts)
+        lanes = memory.most("lane") * variant.extents.get("ctas", 1) if memory else 0
+        for name, operand in masks.items():
+            bits = _WORD * layouts.size(operand.count, {**variant.extents})
+            if bits < lanes:
+                text = f"{name!r} of {variant.canonical} has {bits} bits; D lies in {lanes} lanes"
+                yield from context.once(context.at("instructions", index, "operand_kinds", name, "count"), text)
 
 
 def _addresses(context: RuleContext) -> Iterator[Problem]:
