@@ -14,8 +14,6 @@ import numpy as np
 from ptxmma.arguments import in_range, integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
-from ptxmma.arrays.metadata_bytes import FIELDS, row_major
-from ptxmma.catalog import layouts
 from ptxmma.catalog.descriptors import column_masks
 from ptxmma.catalog.descriptors.lookup import codec
 from ptxmma.catalog.instructions import Instruction, Missing
@@ -27,19 +25,15 @@ from ptxmma.matrices.product_operands import (
     METADATA,
     A,
     B,
-    Part,
     check_given,
     product_operands,
     refuse_shift,
-    scale_blocks,
     scales_of,
 )
 from ptxmma.matrices.products.guarantees import MANUAL, admitted, guarantees, rounded
-from ptxmma.matrices.products.matrices import Matrices, check_batches
-from ptxmma.model import ElementType
+from ptxmma.matrices.products.matrices import Matrices
+from ptxmma.matrices.products.matrix_operands import read
 
-#: The parameter of each part.
-_NAMES = {part: name for name, part in AS_MATRICES.items()}
 #: The largest power of two that D is divided by.
 _MOST_SCALE = 15
 
@@ -114,72 +108,37 @@ def multiply(
     for name, value in optional.items():
         if value is not None:
             check_given(instruction, instruction.forms, AS_MATRICES, **{name: value})
-    product, m, n = product_operands(instruction), instruction.extents["m"], instruction.extents["n"]
+    product, (m, n, k) = product_operands(instruction), (instruction.extents[extent] for extent in "mnk")
     floating = product.result_type.form == "float"
     if (negate_a or negate_b) and not floating:
         raise ValueError(f"{instruction.canonical} negates neither A nor B: its elements are integers")
     if saturate and floating:
         raise ValueError(f"{instruction.canonical} does not saturate: its elements are not integers")
 
-    given = {A: a, B: b, METADATA: metadata, scales_of(A): scale_a, scales_of(B): scale_b}
-    read = {part: _read(instruction, part, value) for part, value in given.items() if value is not None}
+    given = {A: a, B: b, ADDEND: d, METADATA: metadata, scales_of(A): scale_a, scales_of(B): scale_b}
+    for name, matrix, shape in (("a", a, (m, product.a.depth)), ("b", b, (k, n))):
+        if (has := elements.as_array(matrix, name).shape)[-2:] != shape:
+            raise ValueError(f"{name} has shape {has}; it takes (..., {shape[0]}, {shape[1]})")
+    matrices = read(instruction, given, "d")
     if zero_column_mask_desc is not None:
-        read[B] = np.where(_zero_columns(instruction, zero_column_mask_desc, m, n), read[B].dtype.type(0), read[B])
-    before = _before(product.result_type, d, (m, n))
+        zero = _zero_columns(instruction, zero_column_mask_desc, m, n)
+        matrices[B] = np.where(zero, matrices[B].dtype.type(0), matrices[B])
+    before = matrices[ADDEND]
     unwritten = None if disable_output_lane is None else _disabled(instruction, disable_output_lane, d_tmem, m, n)
     if d is None and unwritten is not None and unwritten.any():
         raise ValueError(f"{instruction.canonical}: D keeps its values in lanes that disable_output_lane has: give d")
     power = in_range("scale_input_d", integer("scale_input_d", scale_input_d), _MOST_SCALE + 1)
     addend = before if enable_input_d else np.zeros_like(before)
-    read[ADDEND] = addend / (1 << power) if power else addend
-    check_batches({name: read[part] for name, part in {**AS_MATRICES, "d": ADDEND}.items() if part in read})
+    matrices[ADDEND] = addend / (1 << power) if power else addend
 
-    matrices = Matrices.of(instruction, read, frozenset(part for part, negated in ((A, negate_a), (B, negate_b)) if negated))
-    terms = matrices.terms() if floating else None
-    value = terms.value if terms is not None else matrices.integers(saturate=saturate)[0]
-    matrix = value if unwritten is None else np.where(unwritten, before, value)
-    result = rounded(matrix, product.result_type)
+    negated = frozenset(part for part, negative in ((A, negate_a), (B, negate_b)) if negative)
+    multiplied = Matrices.of(instruction, matrices, negated)
+    terms = multiplied.terms() if floating else None
+    value = terms.value if terms is not None else multiplied.integers(saturate=saturate)[0]
+    sums = value if unwritten is None else np.where(unwritten, before, value)
+    result = rounded(sums, product.result_type)
     tensor = next((operand for operand in (a, b, d) if elements.is_tensor(operand)), None)
-    return TensorEmulated(instruction, elements.like(result, tensor), matrix, terms, unwritten)
-
-
-def _read(instruction: Instruction, part: Part, given: Any) -> Array:
-    """A matrix of the product as bits, checked; metadata as it is."""
-    name, shape = _NAMES[part], _shape(instruction, part)
-    if part == METADATA:
-        codes: Array = row_major(given)
-    elif part in (A, B):
-        codes = elements.codes(given, product_operands(instruction).multiplicand(part).element, name)
-    else:
-        codes = elements.codes(given, scale_blocks(instruction, part)[0], name)
-    if codes.shape[-2:] != shape:
-        raise ValueError(f"{name} has shape {codes.shape}; it takes (..., {shape[0]}, {shape[1]})")
-    return codes
-
-
-def _shape(instruction: Instruction, part: Part) -> tuple[int, int]:
-    """The shape of a matrix of the product."""
-    product, k = product_operands(instruction), instruction.extents["k"]
-    if part == METADATA:
-        pattern = layouts.granularity(instruction.database.spec, instruction.variant)
-        assert pattern is not None
-        depth = k // pattern.chunk // FIELDS
-    elif part in (A, B):
-        depth = product.multiplicand(part).depth
-    else:
-        depth = scale_blocks(instruction, part)[1]
-    lines = product.multiplicand(part).lines
-    return (lines, depth) if part.of == A.of else (depth, lines)
-
-
-def _before(element: ElementType, given: Any, shape: tuple[int, int]) -> Array:
-    """The numbers that D has before; zeros by default."""
-    if given is None:
-        return np.zeros(shape, np.float64 if element.form == "float" else np.int64)
-    numbers = elements.numbers(elements.codes(given, element, "d"), element)
-    if numbers.shape[-2:] != shape:
-        raise ValueError(f"d has shape {numbers.shape}; it takes (..., {shape[0]}, {shape[1]})")
-    return numbers
+    return TensorEmulated(instruction, elements.like(result, tensor), sums, terms, unwritten)
 
 
 def _disabled(instruction: Instruction, given: Any, address: int, m: int, n: int) -> Array:
@@ -198,6 +157,6 @@ def _disabled(instruction: Instruction, given: Any, address: int, m: int, n: int
 def _zero_columns(instruction: Instruction, descriptor: int, m: int, n: int) -> Array:
     """Which columns of B count as zero."""
     zero = np.array(column_masks.zero_columns(descriptor, m=m, n=n, database=instruction.database))
-    if zero.any() and codec("columns", database=instruction.database).decode(descriptor)["column_shift"]:
+    if zero.any() and codec("columns", instruction.family, database=instruction.database).decode(descriptor)["column_shift"]:
         raise Missing(f"{instruction.canonical}: no source says whether column_shift moves the columns that the mask zeroes, too")
     return zero

@@ -14,7 +14,6 @@ import numpy as np
 from ptxmma.arguments import integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
-from ptxmma.arrays.metadata_bytes import row_major
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.instructions import instruction as find
 from ptxmma.matrices.product_operands import (
@@ -23,22 +22,18 @@ from ptxmma.matrices.product_operands import (
     METADATA,
     A,
     B,
-    Part,
-    ProductOperands,
     check_given,
     product_operands,
     refuse_shift,
-    scale_blocks,
     scales_of,
 )
 from ptxmma.matrices.products import arithmetic
 from ptxmma.matrices.products.arithmetic import Products
 from ptxmma.matrices.products.guarantees import MANUAL, Bound, guarantees, judged, refuse_unobserved, rounded
 from ptxmma.matrices.products.matrices import Matrices
+from ptxmma.matrices.products.matrix_operands import read
 from ptxmma.model import ElementType
 
-#: The parameter of each part.
-_NAMES = {part: name for name, part in AS_MATRICES.items()}
 #: Elements of D that are computed at a time, so that intermediate results stay in a cache, and the fewest rows of them.
 _CACHED, _LEAST_ROWS = 1 << 14, 8
 
@@ -150,8 +145,8 @@ def matmul(
     if known.sparse and metadata is None:
         raise ValueError(f"{known.canonical} needs metadata: ptxmma.sparse.compress gives it")
     check_given(known, known.forms, AS_MATRICES, metadata=metadata, scale_a=scale_a, scale_b=scale_b)
-    given = {A: a, B: b, METADATA: metadata, scales_of(A): scale_a, scales_of(B): scale_b}
-    matrices = Matrices.of(known, _read(known, operands, {part: value for part, value in given.items() if value is not None}, c))
+    given = {A: a, B: b, ADDEND: c, METADATA: metadata, scales_of(A): scale_a, scales_of(B): scale_b}
+    matrices = Matrices.of(known, read(known, given, "c"))
     parts = _parts(known, matrices.kept.shape[-1], split_k)
     if operands.a.element.form == "float":
         value, bounds = _floats(matrices, parts, guarantees(known, sums))
@@ -163,44 +158,6 @@ def matmul(
         d = value.astype(elements.dtype(operands.result_type))
     tensor = next((operand for operand in (a, b, c) if elements.is_tensor(operand)), None)
     return Product(known, elements.like(d, tensor), value, bounds.pop(MANUAL), bounds)
-
-
-def _read(instruction: Instruction, operands: ProductOperands, given: dict[Part, Any], c: Any) -> dict[Part, Array]:
-    """The matrices of a product as bits, C as numbers, checked; metadata as it is."""
-    read = {part: elements.codes(given[part], operands.multiplicand(part).element, _NAMES[part]) for part in (A, B)}
-    for part, codes in read.items():
-        if codes.ndim < 2 or not codes.size:
-            raise ValueError(f"{_NAMES[part]} has shape {codes.shape}; it has rows and columns, at least one of each")
-    lines, depth, columns = read[A].shape[-2], read[B].shape[-2], read[B].shape[-1]
-    reached = read[A].shape[-1]
-    if METADATA in given:
-        read[METADATA] = row_major(given[METADATA])
-        reached = reached * instruction.extents["k"] // operands.a.depth
-    if reached != depth:
-        raise ValueError(f"a reaches over K = {reached}, b over K = {depth}: b is (..., K, N)")
-    for part in (A, B):
-        if (scales := given.get(scales_of(part))) is None:
-            continue
-        name, (element, blocks) = _NAMES[scales_of(part)], scale_blocks(instruction, part)
-        block = instruction.extents["k"] // blocks
-        shape = (*read[part].shape[:-2], *((lines, depth) if part == A else (depth, columns)))
-        wanted = (*shape[:-2], *((lines, -(-depth // block)) if part == A else (-(-depth // block), columns)))
-        codes = elements.codes(scales, element, name)
-        if codes.shape != wanted:
-            raise ValueError(f"{name} has shape {codes.shape}; {_NAMES[part]} of shape {shape} has blocks of {block}, which are {wanted}")
-        read[scales_of(part)] = codes
-    read[ADDEND] = _addend(operands.addend_type, c, (*np.broadcast_shapes(read[A].shape[:-2], read[B].shape[:-2]), lines, columns))
-    return read
-
-
-def _addend(element: ElementType, given: Any, shape: tuple[int, ...]) -> Array:
-    """C's numbers (..., M, N); zeros by default."""
-    if given is None:
-        return np.zeros(shape, np.float64 if element.form == "float" else np.int64)
-    addend = elements.numbers(elements.codes(given, element, "c"), element)
-    if addend.shape != shape:
-        raise ValueError(f"c has shape {addend.shape}; the product has {shape}")
-    return addend
 
 
 def _parts(instruction: Instruction, depth: int, split_k: int) -> list[list[slice]]:
