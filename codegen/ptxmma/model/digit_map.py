@@ -306,6 +306,18 @@ class DigitMap(LayoutMap, frozen=True, dict=True):
         first, origin = ({name: -number for name, number in begin.items()} for begin in (self.origin, self.first))
         return DigitMap(dict(self.coordinates), dict(self.axes), tuple(back), first, origin)
 
+    def rename(self, **names: str) -> DigitMap:
+        """The same map with other names of axes and coordinates: ``rename(row="lane")``."""
+        axes, coordinates, first, origin = (
+            {names.get(name, name): number for name, number in part.items()}
+            for part in (self.axes, self.coordinates, self.first, self.origin)
+        )
+        digits = [
+            digit._replace(axis=names.get(digit.axis, digit.axis), coordinate=names.get(digit.coordinate, digit.coordinate))
+            for digit in self.digits
+        ]
+        return DigitMap(axes, coordinates, tuple(digits), first, origin)
+
     def drop(self, *coordinates: str) -> DigitMap:
         """The map without some coordinates: what differs in them alone are copies."""
         kept = {name: size for name, size in self.coordinates.items() if name not in coordinates}

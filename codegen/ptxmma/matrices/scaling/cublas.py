@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +13,13 @@ from ptxmma.arguments import integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import not_empty
+from ptxmma.arrays.tiling import Tiling
+from ptxmma.catalog.instructions import instruction
+from ptxmma.catalog.operands import TensorOperand
+from ptxmma.matrices.scaling.tensor_memory import blocks_of_cell, of_lines
+from ptxmma.model.bitmap import BitMap
 
-#: Rows of a tile of scale factors, and blocks along K.
-_ROWS, _BLOCKS = 128, 4
-#: Rows of a tile that lie one after another; those between them lie side by side.
-_STEP = 32
+_BYTE = 8
 
 
 def to_cublas(scales: Any, axis: int = -1) -> Any:
@@ -36,11 +40,10 @@ def to_cublas(scales: Any, axis: int = -1) -> Any:
     """
     codes = _turned(_checked(scales, "scales"), axis)
     *batch, rows, blocks = codes.shape
-    down, across = -(-rows // _ROWS), -(-blocks // _BLOCKS)
-    whole = elements.extended(codes, (*batch, down * _ROWS, across * _BLOCKS))
-    tiles = whole.reshape(*batch, down, _ROWS // _STEP, _STEP, across, _BLOCKS)
-    order = [*range(len(batch)), *(len(batch) + place for place in (0, 3, 2, 1, 4))]
-    return elements.like(np.ascontiguousarray(tiles.transpose(order)).reshape(*batch, -1), scales)
+    tile, height, width = _tile()
+    whole = elements.extended(codes, (*batch, -(-rows // height) * height, -(-blocks // width) * width))
+    packed = tile.pack(whole[..., np.newaxis, :, :]).reshape(*batch, -1)
+    return elements.like(packed.view(codes.dtype), scales)
 
 
 def from_cublas(packed: Any, shape: Sequence[int], axis: int = -1) -> Any:
@@ -60,13 +63,30 @@ def from_cublas(packed: Any, shape: Sequence[int], axis: int = -1) -> Any:
     turned = sizes[-2:] if _along(axis) == -1 else sizes[:-3:-1]
     if len(sizes) < 2 or min(sizes) < 1 or sizes[:-2] not in ((), tuple(batch)):
         raise ValueError(f"shape {sizes} is not that of scale factors, (..., rows, blocks) or the last two of these sizes")
-    down, across = -(-turned[0] // _ROWS), -(-turned[1] // _BLOCKS)
-    if size != down * across * _ROWS * _BLOCKS:
-        raise ValueError(f"packed has shape {codes.shape}; scale factors of shape {sizes} take {down * across * _ROWS * _BLOCKS} bytes")
-    tiles = codes.reshape(*batch, down, across, _STEP, _ROWS // _STEP, _BLOCKS)
-    order = [*range(len(batch)), *(len(batch) + place for place in (0, 3, 2, 1, 4))]
-    whole = tiles.transpose(order).reshape(*batch, down * _ROWS, across * _BLOCKS)[..., : turned[0], : turned[1]]
+    tile, height, width = _tile()
+    down, across = -(-turned[0] // height), -(-turned[1] // width)
+    if size != (bytes_ := down * across * height * width):
+        raise ValueError(f"packed has shape {codes.shape}; scale factors of shape {sizes} take {bytes_} bytes")
+    grid = codes.reshape(*batch, down, across, 1, height * width)
+    whole = tile.unpack(grid, codes.dtype)[..., 0, : turned[0], : turned[1]]
     return elements.like(np.ascontiguousarray(_turned(whole, axis)), packed)
+
+
+@functools.cache
+def _tile() -> tuple[Tiling, int, int]:
+    """The order of a tile, its rows and its blocks.
+
+    It is the layout of scale factors in tensor memory, composed with the layout of the bytes that ``tcgen05.cp`` brings there.
+    """
+    copied = instruction("tcgen05.cp.cta_group::1.32x128b.warpx4").operand("taddr")
+    assert isinstance(copied, TensorOperand)
+    blocks = blocks_of_cell()
+    lines = math.prod(copied.sizes[axis] for axis in copied.axes) // blocks
+    scales = of_lines(lines, blocks).digits({"scale_id": 0}).restrict(copy=1, peer=1)
+    byte = scales.compose(copied.placed().digits({}).inverse()).drop("copy").linear("byte", "row")
+    order = BitMap.of(byte.inverse().drop("copy", "peer").rename(index="i", col="row", block="col"))
+    order = BitMap(order.inputs | {"lane": 0}, order.outputs, order.bits | {"lane": ()})
+    return Tiling(order, (1, lines, blocks), threads=1, bits=_BYTE), lines, blocks
 
 
 def _checked(given: Any, what: str, least: int = 2) -> Array:

@@ -14,21 +14,19 @@ from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.operands import tensor_places
 from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
-from ptxmma.model import Facts
+from ptxmma.model import Facts, Space
 
-#: Lines of A or B that share a lane.
-_LINES = 32
 _BYTE = 8
-#: Lines that an instruction can read the factors of.
-_MOST_LINES = 256
+#: A product whose scale factors of B lie as those of any A or B of one CTA do.
+_FACTS: Facts = {"name": "tcgen05.mma", "cta_group": "cta_group::1", "m": 128, "blocks": 1}
 
 
 class Step(NamedTuple):
-    """Where an instruction finds its scale factors.
+    """The place of the scale factors of an instruction.
 
     Attributes:
-        column: to be added to the address of the first ones.
-        scale_id: for the instruction descriptor.
+        column: the number of columns to add to the address of the first factors.
+        scale_id: the number for the instruction descriptor.
     """
 
     column: int
@@ -52,11 +50,11 @@ def to_tensor_memory(scales: Any, axis: int = -1, *, database: DatabaseLike = No
     _check_axis(axis)
     codes = elements.as_array(scales, "scales")
     codes = codes if axis == -1 else codes.swapaxes(-1, -2)
-    if codes.ndim != 2 or codes.dtype.itemsize != 1 or not codes.size or len(codes) > _MOST_LINES:
+    if codes.ndim != 2 or codes.dtype.itemsize != 1 or not codes.size or len(codes) > _most_lines(database):
         raise ValueError(f"scales has shape {np.shape(scales)} and dtype {codes.dtype}; it takes (rows, blocks) of 8 bits, 1 to 256 rows")
     rows, blocks = codes.shape
     place, columns = _places(rows, blocks, database)
-    image = np.zeros((_lanes(database), columns), np.uint32)
+    image = np.zeros((_memory(database).most("lane"), columns), np.uint32)
     values = codes.view(np.uint8).astype(np.uint32)[..., np.newaxis] << np.asarray(place.bit, np.uint32)
     np.bitwise_or.at(image, (place.lane, place.column), values)
     return image
@@ -81,11 +79,13 @@ def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, data
     _check_axis(axis)
     cells, sizes = elements.as_array(image, "image"), [integer("shape", size) for size in shape]
     lines, *blocks = sizes if axis == -1 else reversed(sizes)
-    if len(blocks) != 1 or min(sizes) < 1 or lines > _MOST_LINES:
+    if len(blocks) != 1 or min(sizes) < 1 or lines > _most_lines(database):
         raise ValueError(f"shape {tuple(sizes)} with axis {axis} is not that of scale factors: (rows, blocks), 1 to 256 rows")
     place, columns = _places(lines, blocks[0], database)
-    if cells.ndim != 2 or cells.shape[0] != _lanes(database) or cells.shape[1] < columns or cells.dtype.itemsize != 4:
-        raise ValueError(f"image is {cells.dtype} of shape {cells.shape}; it takes (128, {columns}) or more of 32-bit cells")
+    if cells.ndim != 2 or cells.shape[0] != _memory(database).most("lane") or cells.shape[1] < columns or cells.dtype.itemsize != 4:
+        raise ValueError(
+            f"image is {cells.dtype} of shape {cells.shape}; it takes ({_memory(database).most('lane')}, {columns}) or more of 32-bit cells"
+        )
     stored = np.ascontiguousarray(cells).view(np.uint32)[place.lane[..., 0], place.column[..., 0]]
     codes: Array = (stored >> np.asarray(place.bit[..., 0], np.uint32)).astype(np.uint8)
     return codes if axis == -1 else codes.swapaxes(-1, -2)
@@ -98,24 +98,43 @@ def _check_axis(axis: int) -> None:
 
 
 def _places(lines: int, blocks: int, database: DatabaseLike) -> tuple[Place, int]:
-    """Where each factor lies, as arrays over lines, blocks and copies; and the columns that all take."""
-    placed = _placed(lines, blocks, database)
+    """The place of each factor, as arrays over lines, blocks and copies; and the columns that all take."""
+    placed = of_lines(lines, blocks, database)
     every = np.meshgrid(*map(np.arange, (lines, blocks, placed.sizes["copy"])), indexing="ij")
     place = placed.locate(*every[:2], copy=every[2])
     known = Place(*(np.broadcast_to(value, every[0].shape) for value in place))
-    return known, _columns(lines) * -(-blocks // (placed.memory.cell // _BYTE))
+    return known, step(lines, 1, -(-blocks // blocks_of_cell(database)) * blocks_of_cell(database), database=database).column
 
 
-def _lanes(database: DatabaseLike) -> int:
-    return _placed(1, 1, database).memory.most("lane")
+def _memory(database: DatabaseLike) -> Space:
+    """The tensor memory of products that are scaled.
+
+    Raises:
+        ValueError: the database has none.
+    """
+    memory = catalog(database).database.spec.tensor_memory_of(_FACTS)
+    if memory is None:
+        raise ValueError("the database has no scale factors in tensor memory")
+    return memory
+
+
+def _most_lines(database: DatabaseLike) -> int:
+    """The lines of which an instruction can read the factors."""
+    products = catalog(database).database.spec.tensor_products
+    return max(each.last for shape in products.shapes for each in shape.n) if products is not None else 0
+
+
+def blocks_of_cell(database: DatabaseLike = None) -> int:
+    """The factors of a line in one cell."""
+    return _memory(database).cell // _BYTE
 
 
 def step(lines: int, factors: int, number: int, *, database: DatabaseLike = None) -> Step:
-    """Where the instruction for the K-step ``number`` finds its scale factors among those of :func:`to_tensor_memory`.
+    """Return the place of the scale factors of the instruction for the K-step ``number`` among those of :func:`to_tensor_memory`.
 
     Args:
         lines: rows of A or columns of B that have factors there, 1 to 256.
-        factors: those that an instruction reads for each line: 1, 2, 3, 4, 6 or 8.
+        factors: the factors that an instruction reads for each line: 1, 2, 3, 4, 6 or 8.
         number: of the step, from 0 on.
         database: another than the packaged one.
 
@@ -124,20 +143,15 @@ def step(lines: int, factors: int, number: int, *, database: DatabaseLike = None
         ValueError: an argument out of range.
     """
     lines, factors, number = integer("lines", lines), integer("factors", factors), integer("number", number)
-    if not 1 <= lines <= _MOST_LINES:
-        raise ValueError(f"lines = {lines} is out of range: 1..{_MOST_LINES}")
+    most = _most_lines(database)
+    if not 1 <= lines <= most:
+        raise ValueError(f"lines = {lines} is out of range: 1..{most}")
     if factors not in (legal := [count for count in range(1, 9) if _starts(lines, count, database)]):
         raise ValueError(f"factors = {factors}: no instruction reads so many for a line; allowed: {', '.join(map(str, legal))}")
     if number < 0:
         raise ValueError(f"number = {number} is out of range: steps count from 0 on")
-    cell = _placed(lines, 1, database).memory.cell // _BYTE
-    column, first = divmod(number * factors, cell)
-    return Step(column * _columns(lines), first)
-
-
-def _columns(lines: int) -> int:
-    """Columns that four factors of each line take: whole groups of 128 lines."""
-    return -(-lines // (4 * _LINES)) * 4
+    first = of_lines(lines, number * factors + 1, database).locate(0, number * factors)
+    return Step(int(first.column), int(first.bit) // _BYTE)
 
 
 def _starts(lines: int, factors: int, database: DatabaseLike) -> tuple[int, ...]:
@@ -145,17 +159,15 @@ def _starts(lines: int, factors: int, database: DatabaseLike) -> tuple[int, ...]
     return _layout(lines, factors, database).selections.get("scale_id", ())
 
 
-def _placed(lines: int, blocks: int, database: DatabaseLike) -> TensorPlaces:
+def of_lines(lines: int, blocks: int, database: DatabaseLike = None) -> TensorPlaces:
     """The layout of the factors of so many lines and blocks, from the first column on."""
     return msgspec.structs.replace(_layout(lines, blocks, database), selections={"scale_id": (0,)})
 
 
 def _layout(lines: int, blocks: int, database: DatabaseLike) -> TensorPlaces:
     """The layout of the spec for so many lines and blocks."""
-    facts: Facts = {"name": "tcgen05.mma", "cta_group": "cta_group::1", "m": 128, "blocks": 1}
-    memory = catalog(database).database.spec.tensor_memory_of(facts)
-    numbers = {"m": 128, "n": lines, "blocks": blocks, "ctas": 1, "ratio": 1}
-    placed = tensor_places.of(memory, "tensor-scales", "b", facts, numbers) if memory is not None else None
+    numbers = {"m": 0, "n": lines, "blocks": blocks, "ctas": 1, "ratio": 1}
+    placed = tensor_places.of(_memory(database), "tensor-scales", "b", _FACTS, numbers)
     if placed is None:
         raise ValueError("the database has no scale factors in tensor memory")
     return placed
