@@ -24,7 +24,7 @@ from ptxmma.catalog.instructions.user_names import target_named
 from ptxmma.catalog.names.links import explorer
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.cli import main
-from ptxmma.cli.place_names import cell_text
+from ptxmma.cli.layout_tables import cell_text
 from ptxmma.generator.emit import javascript
 from ptxmma.generator.emit.docs import tensor_uses
 from ptxmma.matrices.arrangements import arrangement, names

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from ptxmma.cli import moved_fragment, tensor_layout, tensor_registers
-from ptxmma.cli.matrices import elsewhere
-from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
-from ptxmma.cli.options import catalog_of, completed, find, instruction_argument, spellings, table_options
-from ptxmma.cli.product_options import product_options, resolved
-from ptxmma.cli.some_elements import Query, show_elements
-from ptxmma.cli.whole_operand import View, picture, show_records, show_table
+from ptxmma.cli import layout_as, layout_in_tensor_memory
+from ptxmma.cli.command import NamedNumbers, Question
+from ptxmma.cli.layout_in_registers import InRegisters
+from ptxmma.cli.layout_in_tensor_memory import InTensorMemory, ThroughRegisters
+from ptxmma.cli.options import catalog_of, completed, find, instruction_argument, product_options, resolved, spellings, table_options
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction
-    from ptxmma.matrices.arrangements import Arrangement
 
 
 def _operands(context: click.Context) -> list[str]:
@@ -26,13 +23,13 @@ def _operands(context: click.Context) -> list[str]:
     typed = [context.params.get("spelling") or "", *context.args]  # click leaves it in the latter where an option still lacks its value
     known = catalog_of(context.params.get("database"))
     meant = [instruction for instruction in map(known.meaning, typed) if instruction]
-    return [name for instruction in meant for name in (*names(instruction), *tensor_layout.operands(instruction))]
+    return [name for instruction in meant for name in (*names(instruction), *layout_in_tensor_memory.operands(instruction))]
 
 
 def _target_operands(context: click.Context) -> list[str]:
     """The operands of the instruction of ``--as``."""
     meant = catalog_of(context.params.get("database")).meaning(context.params.get("converted") or "")
-    return moved_fragment.names(meant) if meant else []
+    return layout_as.names(meant) if meant else []
 
 
 #: Options whose legal values depend on the operand.
@@ -99,26 +96,17 @@ _AXES = {
     metavar="NAME=VALUE,...",
     help="Of --as, what its opcode does not state, as m=128,n=64,atype=bf16; otherwise it is as the options above say.",
 )
-@table_options("svg", moved_fragment.CUDA)
+@table_options("svg", layout_as.CUDA)
 def command(
     spelling: str,
     database: str | None,
     operand: str | None,
-    form: str,
-    numbers: Given,
-    lane: int | None,
-    register: int | None,
-    element: int | None,
-    bit: int | None,
-    by_lane: bool,
-    transpose: bool,
-    bits: bool,
-    whole: bool,
     through: str | None,
     converted: str | None,
     as_operand: str | None,
     as_through: str | None,
     as_product: str | None,
+    **shown: Any,
 ) -> None:
     """Show which thread holds which element of an operand, and where.
 
@@ -144,82 +132,30 @@ def command(
       ptxmma layout mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --operand a --row 9 --col 3
       ptxmma layout mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 --operand d --as mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.matrices.arrangements import arrangement, names, short_name
-
     instruction = resolved(find(spelling, database))
-    tensor = tensor_layout.operands(instruction)
-    meant = tensor_layout.named(instruction, operand) if operand is not None else None
-    target = {"--as-operand": as_operand, "--as-through": as_through, "--as-product": as_product}
-    if converted is None and (named := [name for name, value in target.items() if value is not None]):
-        verb = "is" if len(named) == 1 else "are"
-        raise click.UsageError(f"{', '.join(named)} {verb} about the instruction of --as INSTRUCTION, which is missing")
-    if converted is not None:
-        chosen_places = {
-            "--lane": lane,
-            "--register": register,
-            "--element": element,
-            "--bit": bit,
-            **{f"--{name}": "" for name in numbers},
-        }
-        flags = {"--by-lane": by_lane, "--bits": bits, "--all": whole}
-        if wrong := [name for name, value in chosen_places.items() if value is not None] + [name for name, given in flags.items() if given]:
-            raise click.UsageError(f"--as is about a whole operand: leave out {', '.join(wrong)}")
-        question = moved_fragment.Question(converted, as_operand, as_through, as_product, transpose)
-        moved_fragment.show(instruction, operand, through, question, form, database)
-        return
-    if form == moved_fragment.CUDA:
-        raise click.UsageError(f"--format {form} is for --as: a function that brings the registers of --operand to another operand")
-    if through is not None and meant is None:
-        raise click.UsageError(f"--through is for an --operand in tensor memory: {', '.join(tensor) or 'this instruction has none'}")
-    if meant is not None:
-        tensor_layout.layout_of(instruction, meant)
-        foreign = {"--element": element is not None, "--by-lane": by_lane, "--transpose": transpose, "--bits": bits, "--all": whole}
-        if wrong := [name for name, given in foreign.items() if given]:
-            raise click.UsageError(f"{meant.name} lies in tensor memory: leave out {', '.join(wrong)}, for tables of registers")
-        if through is not None:
-            tensor_layout.refuse_pictures(form, "--through")
-            tensor_registers.show(instruction, meant, find(through, database), numbers, form, lane=lane, register=register, bit=bit)
-        elif register is not None:
-            raise click.UsageError(f"{meant.name} lies in tensor memory: --register needs --through, the load of the register")
-        else:
-            tensor_layout.show(instruction, meant, lane, bit, numbers, form)
-        return
-    known = names(instruction)
-    if operand is None and not known and tensor:
-        raise click.UsageError(f"say which --operand: {', '.join(tensor)}")
-    if operand is None and (lane is None or not known):
-        raise click.UsageError(
-            f"say which --operand: {', '.join(known)}; or --lane N for all that a thread holds"
-            if known
-            else f"{instruction.canonical} has no operands in registers"
-        )
-    try:
-        chosen = known if operand is None else [short_name(instruction, operand)]
-    except ValueError as error:
-        hint = elsewhere(instruction, str(operand).lower())
-        rest = [f"ask {hint}" if hint else "", f"in tensor memory: {', '.join(tensor)}" if tensor else ""]
-        raise click.UsageError("; ".join(filter(None, [str(error), *rest]))) from None
-    tables = [arrangement(instruction, name) for name in chosen]
-    query = Query(lane, register, element, bit, [_checked(instruction, table, numbers) for table in tables])
-    view = View(by_lane, transpose, bits, whole)
-    if query.anywhere(tables):
-        if by_lane or transpose or whole or form == "svg":
-            raise click.UsageError("--by-lane, --transpose, --all and --format svg are for whole tables: leave out the place, or them")
-        show_elements(tables, query, bits, form)
-        return
-    (table,), (axes,) = tables, query.axes
-    table = table._replace(fixed=table.fixed | axes)
-    if form == "svg":
-        click.echo(picture(table, view, whole=not axes), nl=False)
-    elif form == "json":
-        show_records(table, view)
+    question = Question(**shown)
+    if target := layout_as.target_options(converted, as_operand, as_through, as_product):
+        layout_as.show(instruction, operand, through, target, question, database)
     else:
-        show_table(table, view, form)
+        _asked(instruction, operand, through, database, question.form).answer(question)
 
 
-def _checked(instruction: Instruction, table: Arrangement, numbers: Given) -> dict[str, int]:
-    """The numbers that are given for the axes of an operand."""
-    legal = table.axis_numbers
-    if table.layout.kind == "metadata":
-        legal["col"] = range(table.cols * instruction.metadata.granularity.kept)
-    return numbers_of(numbers, legal, f"{table.name} of {instruction.canonical}")
+class _Asked(Protocol):
+    """An operand in the space where it lies."""
+
+    def answer(self, question: Question) -> None:
+        """Print the part that the question chooses; exits with 2 where there is none."""
+
+
+def _asked(instruction: Instruction, operand: str | None, through: str | None, database: str | None, form: str) -> _Asked:
+    """The operand that ``--operand`` and ``--through`` name."""
+    if form == layout_as.CUDA:
+        raise click.UsageError(f"--format {form} is for --as: a function that brings the registers of --operand to another operand")
+    tensor = layout_in_tensor_memory.named(instruction, operand or "")
+    if tensor is None and through is not None:
+        known = ", ".join(layout_in_tensor_memory.operands(instruction)) or "this instruction has none"
+        raise click.UsageError(f"--through is for an --operand in tensor memory: {known}")
+    if tensor is None:
+        return InRegisters(instruction, operand)
+    held = InTensorMemory(instruction, tensor)
+    return held if through is None else ThroughRegisters(held, find(through, database))

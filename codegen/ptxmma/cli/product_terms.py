@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ptxmma.cli.matrices import coloured, elsewhere
+from ptxmma.cli.render import coloured
+from ptxmma.cli.tiles import elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set

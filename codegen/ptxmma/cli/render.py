@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -14,6 +15,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from rich.console import Console
+
 
 FORMATS = ("grid", "csv", "markdown", "json")
 
@@ -198,3 +200,60 @@ def _markdown(table: Table) -> str:
 def _json(table: Table) -> str:
     rows = [dict(zip(table.columns, map(_value, row), strict=True)) for row in table.rows]
     return _pretty(rows, 1) + "\n"
+
+
+#: Blanks beside the text of a cell.
+_BESIDE = 3
+
+
+def coloured(text: str | int, number: int) -> Cell:
+    """A cell in the colour that pictures use for a thread, or for any other number."""
+    shades = _shades()
+    return Cell(text, f"#14171a on {shades[number % len(shades)]}")
+
+
+@functools.cache
+def _shades() -> list[str]:
+    """The colours of pictures; for a terminal of 256 colours the nearest of those, no two alike."""
+    from ptxmma.matrices.pictures import COLOURS, colour
+
+    shades = [colour(number) for number in range(COLOURS)]
+    if not sys.stdout.isatty() or console().color_system != "256":
+        return shades
+    steps = (0, 95, 135, 175, 215, 255)  # the cube of xterm's colours, and its greys
+    cube = [(red, green, blue) for red in steps for green in steps for blue in steps]
+    free = dict(enumerate(cube + [(8 + 10 * grey,) * 3 for grey in range(24)], 16))
+    nearest = []
+    for shade in shades:
+        parts = [int(shade[place : place + 2], 16) for place in (1, 3, 5)]
+        chosen = min(free, key=lambda entry: sum((one - other) ** 2 for one, other in zip(free[entry], parts, strict=True)))
+        free.pop(chosen)
+        nearest.append(f"color({chosen})")
+    return nearest
+
+
+def draw_matrix(table: Table, form: str) -> None:
+    """Print a table whose first column names the rows: in a terminal as parts that fit, each with these names."""
+    if form != "grid" or not sys.stdout.isatty():
+        draw(table, form)
+        return
+    for number, part in enumerate(_parts(table, console().width)):
+        if number:
+            click.echo()
+        draw(part, form)
+
+
+def _parts(table: Table, width: int) -> Iterator[Table]:
+    sizes = [max(len(name), *(_length(row[place]) for row in table.rows)) + _BESIDE for place, name in enumerate(table.columns)]
+    fit = max(1, (width - sizes[0]) // max(sizes[1:], default=1))
+    if fit < len(sizes) - 1:
+        fit = 1 << fit.bit_length() - 1  # rows and columns repeat in powers of two
+    for first in range(1, len(sizes), fit):
+        cut = slice(first, first + fit)
+        rows = [[row[0], *row[cut]] for row in table.rows]
+        yield Table([table.columns[0], *table.columns[cut]], rows, table.title if first == 1 else "")
+
+
+def _length(cell: str | int | Cell | None) -> int:
+    value = cell.value if isinstance(cell, Cell) else cell
+    return 0 if value is None else len(str(value))

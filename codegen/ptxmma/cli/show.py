@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxmma.cli import Failure, shown_products
+from ptxmma.cli import Failure
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, find, instruction_argument, json_option
-from ptxmma.cli.product_options import product_options, refuse_product, resolved
+from ptxmma.cli.options import catalog_of, find, instruction_argument, json_option, product_options, refuse_product, resolved
 from ptxmma.cli.render import aligned, blocks, emit, heading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ptxmma.catalog.instructions import Instruction
 
 #: The plain data that :func:`ptxmma.catalog.summaries.description.describe` returns.
 Answer = dict[str, Any]
@@ -53,13 +57,13 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
         {
             "syntax": [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]],
             "computes": [answer["computes"], *([f"{answer['operations']} operations"] if answer["operations"] else [])],
-            "product" if answer["product"] else "products": shown_products.choice(answer),
+            "product" if answer["product"] else "products": _choice(answer),
             "hints": _hints(answer),
             "operands": _operands(answer),
             "registers of a thread": _registers(answer),
             "C++": _cplusplus(answer["cplusplus"], answer["operation"]),
             "formulas": _formulas(answer),
-            "in tensor memory": shown_products.places(answer),
+            "in tensor memory": _places(answer),
             "CuTe and Triton": _notations(answer),
             "metadata": _metadata(answer),
             "requirements": _requirements(answer),
@@ -71,7 +75,7 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
             "throughput": _throughput(answer),
             "evidence": _evidence(answer),
             f"errata of {answer['family']}": _errata(answer),
-            "more": shown_products.questions(instruction, answer),
+            "more": _questions(instruction, answer),
         }
     )
 
@@ -297,3 +301,45 @@ def _compared(said: Answer) -> list[str]:
 
 def _span(releases: list[str]) -> str:
     return releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+
+
+def _choice(answer: Answer) -> list[str]:
+    """The product and its instruction descriptor, or of an opcode alone the products that are legal."""
+    if not answer["product"]:
+        return list(answer["legal_products"])
+    said = ", ".join(f"{name} = {value}" for name, value in answer["product"].items())
+    return [said, f"instruction descriptor {answer['instruction_descriptor']['bits']}, with 0 for what the product leaves open"]
+
+
+def _places(answer: Answer) -> list[str]:
+    """The layouts in tensor memory, each with its formulas in both directions."""
+    lines = []
+    for layout in answer["tensor_layouts"]:
+        lines.append(f"{', '.join(layout['operands'])}: {layout['name']}, {layout['title']}")
+        for way in (layout["at"], layout["back"]):
+            lines += [f"  {name} = {text}" for name, text in way.items()]
+        lines += [f"  {name}: {' or '.join(map(str, values))}" for name, values in layout["selections"].items()]
+    return lines
+
+
+def _questions(instruction: Instruction, answer: Answer) -> list[str]:
+    """Commands that answer more about a product, or about one that an opcode has."""
+    from ptxmma.catalog.products import resolution
+
+    if instruction.operation != resolution.OPERATION:
+        return []
+    if not answer["product"]:
+        first = next(resolution.every(instruction.database.spec, instruction.variant), None)
+        return [f"ptxmma show {_subject(instruction, dict(first.chosen))}"] if first else []
+    subject = _subject(instruction, answer["product"])
+    descriptor = answer["instruction_descriptor"]
+    result = next(operand["name"] for operand in answer["operands"] if operand["kind"] == "tensor-accumulator")
+    return [
+        f"ptxmma layout {subject} --operand {result} --row 0 --col 0",
+        f"ptxmma trace {subject} --row 0 --col 0",
+        f"ptxmma descriptor instruction {descriptor['kind']} {descriptor['bits']}",
+    ]
+
+
+def _subject(instruction: Instruction, product: Mapping[str, str | int]) -> str:
+    return " ".join([instruction.canonical, *(f"--{name} {value}" for name, value in product.items())])

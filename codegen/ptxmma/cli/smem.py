@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxmma.cli.command import Command
-from ptxmma.cli.matrices import coloured, draw_matrix, within
+from ptxmma.cli.command import Command, within
 from ptxmma.cli.options import database_option, table_options
+from ptxmma.cli.render import coloured, draw_matrix
 from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, swizzle_name, tile_option
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Options that verbs about shared memory share: the matrix and its layout."""
+"""Options that verbs about shared memory share: the matrix and its layout; and the command that shows a matrix there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from ptxmma.cli.options import catalog_of, completed, known_names, matrix_famili
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ptxmma.catalog.instructions import Instruction
 
 
 def integer(value: object) -> int:
@@ -91,3 +93,17 @@ def in_options(message: str) -> str:
         return f"--{known} " if known in _HELP else name[0]
 
     return re.sub(r"\b([a-z_]+) = ", option, message.partition("; store_tiles")[0]).replace("padded=True", "--padded")
+
+
+def elsewhere(instruction: Instruction, matrix: str) -> str:
+    """The command that shows a matrix in shared memory; empty if the instruction does not read it through a descriptor."""
+    from ptxmma.catalog.descriptors.shared_formats import matrix_format
+    from ptxmma.matrices.product_operands import described
+
+    each = described(instruction).get(matrix)
+    if each is None:
+        return ""
+    spec, own = instruction.database.spec, matrix_format(instruction.database.spec, instruction.family).family
+    family = "" if own == matrix_format(spec).family else f"--family {own} "
+    size = f"--rows {each.lines} --cols {each.depth}"
+    return f"`ptxmma smem {family}--type {each.element.name} {'--padded ' * each.padded}--major k --swizzle none {size}`"

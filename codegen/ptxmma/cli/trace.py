@@ -6,9 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxmma.cli.named_numbers import Given, NamedNumbers, numbers_of
-from ptxmma.cli.options import completed, find, instruction_argument, spellings, swizzles, table_options
-from ptxmma.cli.product_options import product_options, require_product, resolved
+from ptxmma.cli.command import Given, NamedNumbers, numbers_of
+from ptxmma.cli.options import (
+    completed,
+    find,
+    instruction_argument,
+    product_options,
+    require_product,
+    resolved,
+    spellings,
+    swizzles,
+    table_options,
+)
+from ptxmma.cli.render import coloured
 from ptxmma.cli.tiles import integer, swizzle_name
 
 if TYPE_CHECKING:
@@ -16,8 +26,10 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Instruction
     from ptxmma.catalog.operands import Operand
+    from ptxmma.cli.render import Cell
     from ptxmma.matrices.product_operands import Multiplicand
     from ptxmma.matrices.shared.canonical import Geometry
+    from ptxmma.matrices.tracing import MemoryPlace, Move, Moves, Place, TensorPlace
 
 _MAJOR = click.Choice(["k", "mn"], case_sensitive=False)
 
@@ -92,7 +104,7 @@ def command(
       ptxmma trace wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 --row 9 --col 3 --swizzle 128
       ptxmma trace tcgen05.mma.cta_group::1.kind::f16 --m 128 --n 256 --dtype f16 --row 37 --col 200
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.cli import moved_elements, product_terms
+    from ptxmma.cli import product_terms
     from ptxmma.matrices.operations import operation
     from ptxmma.matrices.tracing import Moves, trace
 
@@ -119,7 +131,7 @@ def command(
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from None
     if isinstance(traced, Moves):
-        moved_elements.show(instruction, operand, traced, form)
+        _show_moves(instruction, operand, traced, form)
     else:
         product_terms.show(instruction, operand, traced, form, described, images)
 
@@ -163,3 +175,52 @@ def _axes(operand: Operand, numbers: Given, instruction: str) -> dict[str, int]:
         lacks = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
         raise click.UsageError(f"name an element of {operand.name} of {instruction}: {lacks}")
     return axes
+
+
+def _show_moves(instruction: Instruction, operand: Operand, traced: Moves, form: str) -> None:
+    """Print the moves of an element: several where threads hold it in copies."""
+    from ptxmma.cli.render import Table, draw, emit
+    from ptxmma.matrices.pictures import seen
+
+    if form == "json":
+        observed = {"observed": operand.observed} if operand.observed else {}
+        moves = [
+            {"from": _record(move.source, move.source_operand), "to": _record(move.target, move.target_operand)} for move in traced.moves
+        ]
+        emit({"instruction": instruction.canonical, "operand": traced.operand, **traced.at, **observed, "moves": moves})
+        return
+    columns, rows = ["element", "from", "to"], [_row(traced, move) for move in traced.moves]
+    if operand.observed and form != "grid":
+        columns, rows = [*columns, "observed"], [[*row, operand.observed] for row in rows]
+    title = "\n".join([instruction.canonical, *([seen(operand.observed)] if operand.observed else [])])
+    draw(Table(columns, rows, title), form)
+
+
+def _row(traced: Moves, move: Move) -> list[str | Cell]:
+    element = traced.operand + "".join(f"[{number}]" for number in traced.at.values())
+    return [element, _where(move.source, move.source_operand), _where(move.target, move.target_operand)]
+
+
+def _where(place: Place | MemoryPlace | TensorPlace, operand: str) -> str | Cell:
+    """``"lane 13, r1[31:16]"``, ``"p of lane 11 + 10 bytes, [15:0]"``, or ``"taddr + lane 3, column 5, [31:0]"``."""
+    from ptxmma.matrices.tracing import MemoryPlace, TensorPlace
+
+    if isinstance(place, TensorPlace):
+        return f"{operand}{' of the second access' if place.access else ''} + lane {place.lane}, column {place.column}, [{place.bits}]"
+
+    if not isinstance(place, MemoryPlace):
+        return coloured(f"lane {place.lane}, {operand}{place.register}[{place.bits}]", place.lane)
+    owner = "" if place.lane is None else f" of lane {place.lane}"
+    text = f"{operand}{owner} + {place.byte} bytes, [{place.bits}]"
+    return text if place.lane is None else coloured(text, place.lane)
+
+
+def _record(place: Place | MemoryPlace | TensorPlace, operand: str) -> dict[str, str | int | None]:
+    from ptxmma.matrices.tracing import MemoryPlace, TensorPlace
+
+    if isinstance(place, TensorPlace):
+        return {"tensor_address": operand, "access": place.access, "lane": place.lane, "column": place.column, "bits": place.bits}
+
+    if isinstance(place, MemoryPlace):
+        return {"address": operand, "lane": place.lane, "byte": place.byte, "bits": place.bits}
+    return {"operand": operand, "lane": place.lane, "register": place.register, "element": place.element, "bits": place.bits}

@@ -1,4 +1,4 @@
-"""``ptxmma layout`` about some elements: where those at a place are, or what a thread or a register holds."""
+"""``ptxmma layout`` about operands in registers: where elements are, what a thread or a register holds, or a whole table."""
 
 from __future__ import annotations
 
@@ -6,16 +6,67 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ptxmma.cli.matrices import within
-from ptxmma.cli.place_names import Answer, place_answer
+from ptxmma.cli.command import numbers_of, within
+from ptxmma.cli.layout_in_tensor_memory import operands
+from ptxmma.cli.layout_tables import Answer, place_answer, show
+from ptxmma.cli.tiles import elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ptxmma.catalog.instructions import Instruction
+    from ptxmma.cli.command import Question
     from ptxmma.matrices.arrangements import Arrangement
 
 
-class Query(NamedTuple):
+class InRegisters(NamedTuple):
+    """The operand of a name, or without a name all operands that a thread holds."""
+
+    instruction: Instruction
+    operand: str | None
+
+    def answer(self, question: Question) -> None:
+        """Print the elements that the options name, and otherwise a table of the operand."""
+        tables = self._tables(question)
+        query = _Query(question.lane, question.register, question.element, question.bit, [self._axes(table, question) for table in tables])
+        if query.anywhere(tables):
+            if question.given("by_lane", "transpose", "whole") or question.form == "svg":
+                raise click.UsageError("--by-lane, --transpose, --all and --format svg are for whole tables: leave out the place, or them")
+            _show_elements(tables, query, question)
+            return
+        (table,), (axes,) = tables, query.axes
+        show(table._replace(fixed=table.fixed | axes), question, usual=not axes)
+
+    def _tables(self, question: Question) -> list[Arrangement]:
+        """The tables of the operands; exits with 2 where the name is missing or is not an operand in registers."""
+        from ptxmma.matrices.arrangements import arrangement, names, short_name
+
+        known, tensor = names(self.instruction), operands(self.instruction)
+        if self.operand is None and not known and tensor:
+            raise click.UsageError(f"say which --operand: {', '.join(tensor)}")
+        if self.operand is None and (question.lane is None or not known):
+            raise click.UsageError(
+                f"say which --operand: {', '.join(known)}; or --lane N for all that a thread holds"
+                if known
+                else f"{self.instruction.canonical} has no operands in registers"
+            )
+        try:
+            chosen = known if self.operand is None else [short_name(self.instruction, self.operand)]
+        except ValueError as error:
+            hint = elsewhere(self.instruction, str(self.operand).lower())
+            rest = [f"ask {hint}" if hint else "", f"in tensor memory: {', '.join(tensor)}" if tensor else ""]
+            raise click.UsageError("; ".join(filter(None, [str(error), *rest]))) from None
+        return [arrangement(self.instruction, name) for name in chosen]
+
+    def _axes(self, table: Arrangement, question: Question) -> dict[str, int]:
+        """The numbers that are given for the axes of an operand."""
+        legal = table.axis_numbers
+        if table.layout.kind == "metadata":
+            legal["col"] = range(table.cols * self.instruction.metadata.granularity.kept)
+        return numbers_of(question.numbers, legal, f"{table.name} of {self.instruction.canonical}")
+
+
+class _Query(NamedTuple):
     """The elements that the user selects; None and absent axes select all."""
 
     lane: int | None
@@ -34,20 +85,20 @@ class Query(NamedTuple):
         return self.by_thread or any(axes.keys() - table.fixed.keys() for table, axes in zip(tables, self.axes, strict=True))
 
 
-def show_elements(tables: Sequence[Arrangement], query: Query, bits: bool, form: str) -> None:
+def _show_elements(tables: Sequence[Arrangement], query: _Query, question: Question) -> None:
     """Print the selected elements: a line for each, in JSON a single object if one element is named."""
     from ptxmma.cli.render import Table, draw, emit
 
     answers: list[Answer] = []
     for table, axes in zip(tables, query.axes, strict=True):
-        records = _of_operand(table, query, axes, bits)
+        records = _of_operand(table, query, axes, question.bits)
         seen: Answer = {"observed": table.operand.observed} if table.operand.observed else {}
         several: Answer = {"operand": table.name} if len(tables) > 1 else {}
         answers += [several | record | seen for record in records]
-    if form != "json":
+    if question.form != "json":
         columns = list(dict.fromkeys(name for answer in answers for name in answer))
         rows = [[answer.get(name) for name in columns] for answer in answers]
-        draw(Table([name.replace("_", "-") for name in columns], rows), form)
+        draw(Table([name.replace("_", "-") for name in columns], rows), question.form)
     elif len(tables) == 1 and _is_one(tables[0], query):
         emit(answers[0])
     else:
@@ -55,7 +106,7 @@ def show_elements(tables: Sequence[Arrangement], query: Query, bits: bool, form:
         emit({"instruction": tables[0].instruction.canonical, **operand, "elements": answers})
 
 
-def _is_one(table: Arrangement, query: Query) -> bool:
+def _is_one(table: Arrangement, query: _Query) -> bool:
     """Return whether the query names one element: by its thread and its number, or by its row and its column."""
     (axes,) = query.axes
     by_column = table.layout.kind == "metadata" and "col" in axes
@@ -63,7 +114,7 @@ def _is_one(table: Arrangement, query: Query) -> bool:
     return (query.lane is not None and not query.element is query.bit is None) or plane <= axes.keys()
 
 
-def _of_operand(table: Arrangement, query: Query, axes: dict[str, int], bits: bool) -> list[Answer]:
+def _of_operand(table: Arrangement, query: _Query, axes: dict[str, int], bits: bool) -> list[Answer]:
     """The elements of one operand."""
     operand = table.operand
     for name, value, limit in (
@@ -99,7 +150,7 @@ def _origin(table: Arrangement, at: dict[str, int]) -> Answer:
     return {"from columns": " or ".join(map(str, table.instruction.metadata.columns(at[table.axes[1]])))}
 
 
-def _indices(table: Arrangement, axes: dict[str, int], query: Query, bits: bool) -> list[Answer]:
+def _indices(table: Arrangement, axes: dict[str, int], query: _Query, bits: bool) -> list[Answer]:
     """The places of the indices of elements of the packed A: of one row, or of all."""
     if query.by_thread or "chunk" in axes:
         raise click.UsageError("--col of metadata is a column of the packed A: leave out --chunk, --lane, --register, --element and --bit")
@@ -122,7 +173,7 @@ def _index(table: Arrangement, row: int, col: int, selector: int, bits: bool) ->
     return {"row": row, "col": col, "selector": selector, **where, "chunk": chunk, "field": field, "from columns": columns}
 
 
-def _described(table: Arrangement, query: Query) -> Answer:
+def _described(table: Arrangement, query: _Query) -> Answer:
     """The index or chunk that a bit of a thread's metadata describes."""
     if table.layout.kind != "metadata" or query.lane is None or query.element is not None:
         raise click.UsageError(f"--bit is for metadata, with --lane and without --element; {table.name} has no fields of bits")

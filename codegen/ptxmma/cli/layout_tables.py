@@ -6,21 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ptxmma.cli.place_names import cell_text, named_bits, place_answer, place_bits, register_name
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ptxmma.cli.command import Question
     from ptxmma.matrices.arrangements import Arrangement, Place
-
-
-class View(NamedTuple):
-    """The form in which a whole table is shown."""
-
-    by_lane: bool  # a row for each thread
-    transpose: bool
-    bits: bool  # bits in place of the numbers of elements
-    whole: bool  # nothing left out, in a grid for people
 
 
 class _Grid(NamedTuple):
@@ -70,11 +60,11 @@ def _extent(table: Arrangement, short: bool) -> _Extent:
     return everything
 
 
-def _grid(table: Arrangement, view: View, *, short: bool) -> _Grid:
+def _grid(table: Arrangement, question: Question, *, short: bool) -> _Grid:
     """The table that the options select."""
-    extent = _extent(table, short and not view.whole)
-    grid = (_by_lane if view.by_lane else _by_element)(table, extent, view.bits)
-    return grid.transposed() if view.transpose else grid
+    extent = _extent(table, short and not question.whole)
+    grid = (_by_lane if question.by_lane else _by_element)(table, extent, question.bits)
+    return grid.transposed() if question.transpose else grid
 
 
 def _by_element(table: Arrangement, extent: _Extent, bits: bool) -> _Grid:
@@ -122,33 +112,41 @@ def _size(table: Arrangement) -> str:
     return f"{table.rows} x {table.cols}{packed}{chosen}"
 
 
-def show_table(table: Arrangement, view: View, form: str) -> None:
-    """Print the table of an operand."""
-    from ptxmma.cli.matrices import coloured, draw_matrix
-    from ptxmma.cli.render import Table, wrapped
+def show(table: Arrangement, question: Question, *, usual: bool) -> None:
+    """Print the table of an operand; ``usual`` where it is the table that is shown by default."""
+    if question.form == "svg":
+        click.echo(_picture(table, question, usual=usual), nl=False)
+    elif question.form == "json":
+        _show_records(table, question)
+    else:
+        _show_table(table, question)
+
+
+def _show_table(table: Arrangement, question: Question) -> None:
+    from ptxmma.cli.render import Table, coloured, draw_matrix, wrapped
     from ptxmma.matrices.pictures import seen
 
-    grid = _grid(table, view, short=form == "grid")
+    grid = _grid(table, question, short=question.form == "grid")
     rows = [
         [name, *(text if lane is None else coloured(text, lane) for text, lane in line)]
         for name, line in zip(grid.rows, grid.cells, strict=True)
     ]
     title = f"{table.name} of {table.instruction.canonical}: {_size(table)}"
-    if form == "grid" and table.operand.observed:
+    if question.form == "grid" and table.operand.observed:
         title += f"\n{seen(table.operand.observed)}"
-    corner = f"{grid.corner} (observed on {table.operand.observed})" if form != "grid" and table.operand.observed else grid.corner
-    draw_matrix(Table([corner, *grid.cols], rows, title), form)
-    if form == "grid" and grid.note:
+    corner = f"{grid.corner} (observed on {table.operand.observed})" if question.form != "grid" and table.operand.observed else grid.corner
+    draw_matrix(Table([corner, *grid.cols], rows, title), question.form)
+    if question.form == "grid" and grid.note:
         click.echo(wrapped(grid.note))
 
 
-def picture(table: Arrangement, view: View, *, whole: bool) -> str:
-    """The picture of the reference for a ``whole`` operand shown as usual, else one of just this table."""
+def _picture(table: Arrangement, question: Question, *, usual: bool) -> str:
+    """The picture of the reference for the usual table, shown as usual; otherwise a picture of just this table."""
     from ptxmma.matrices import pictures
 
-    if whole and not any(view):
+    if usual and not question.given("by_lane", "transpose", "bits", "whole"):
         return pictures.operand(table.operand)
-    grid = _grid(table, view, short=True)
+    grid = _grid(table, question, short=True)
     marks = [[pictures.Mark(text, pictures.BLANK if lane is None else lane) for text, lane in line] for line in grid.cells]
     observed = [pictures.seen(table.operand.observed)] if table.operand.observed else []
     notes = [table.instruction.canonical, *observed, *([grid.note] if grid.note else [])]
@@ -156,7 +154,7 @@ def picture(table: Arrangement, view: View, *, whole: bool) -> str:
     return pictures.table(f"{table.name}: {_size(table)}", notes, corner, grid.rows, grid.cols, marks)
 
 
-def show_records(table: Arrangement, view: View) -> None:
+def _show_records(table: Arrangement, question: Question) -> None:
     """Every element in the order of the table, for programs."""
     from ptxmma.cli.render import emit
 
@@ -167,16 +165,57 @@ def show_records(table: Arrangement, view: View) -> None:
 
     def order(located: tuple[tuple[int, int], Place]) -> tuple[int, ...]:
         at, place = located
-        key = (place.lane, place.element) if view.by_lane else at
-        return key[::-1] if view.transpose else key
+        key = (place.lane, place.element) if question.by_lane else at
+        return key[::-1] if question.transpose else key
 
     elements = [
         {
             **{axis: number for axis, number in zip(table.axes, at, strict=True) if axis},
-            **place_answer(place, table, view.bits),
+            **place_answer(place, table, question.bits),
         }
         for at, place in sorted(places, key=order)
     ]
     about = {"instruction": table.instruction.canonical, "operand": table.name, "rows": table.rows, "cols": table.cols}
     observed = {"observed": table.operand.observed} if table.operand.observed else {}
     emit({**about, **table.fixed, **observed, "elements": elements})
+
+
+Answer = dict[str, str | int]
+
+
+def cell_text(place: Place, table: Arrangement) -> str:
+    """``"r1 a3"``; an element that fills its register has no second name."""
+    from ptxmma.matrices.pictures import element_letter
+
+    if table.layout.kind == "metadata":
+        return f"[{place.bits}]"
+    if table.layout.kind == "scale":
+        return f"byte {place.element}"
+    if table.layout.kind == "address":
+        return table.name
+    element = f"{element_letter(table.name)}{place.element}"
+    return element if table.per_register == 1 else f"r{place.register} {element}"
+
+
+def place_bits(place: Place, table: Arrangement) -> str:
+    """``"lane 3, a1[15:0]"``."""
+    return f"lane {place.lane}, {named_bits(place, table)}"
+
+
+def named_bits(place: Place, table: Arrangement) -> str:
+    """``"a1[15:0]"``."""
+    return f"{register_name(place, table)}[{place.bits}]"
+
+
+def register_name(place: Place, table: Arrangement) -> str:
+    """``"a1"``; an operand of one register has no number."""
+    return f"{table.name}{place.register}" if table.layout.kind == "fragment" else table.operand.name
+
+
+def place_answer(place: Place, table: Arrangement, bits: bool) -> Answer:
+    """The place of an element: named by its bits, or by thread, register and number."""
+    if bits:
+        return {"place": place_bits(place, table)}
+    if table.layout.kind == "address":
+        return {"lane": place.lane}
+    return {"lane": place.lane, "register": place.register, "element": place.element, "bits": place.bits}
