@@ -16,8 +16,7 @@ import ptxmma
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.cli import main
-from ptxmma.generator.emit import EMITTERS, Output, c_text
-from ptxmma.generator.spec_rules.name_rules import RESERVED
+from ptxmma.generator.emit import EMITTERS, Output, c_text, header_names
 from ptxmma.generator.write import ClashError, WriteError, compare, locked, write
 
 _TOY = Path(__file__).parent / "toy"
@@ -155,13 +154,16 @@ def test_generated_files_have_a_banner(toy_out: Path) -> None:
 
 
 def test_no_family_takes_the_name_of_another_file(catalog: Catalog, root: Path, toy_out: Path) -> None:
+    """The emitters say the names of their files, and the rules keep them from families."""
     spec = catalog.database.spec
-    real = {c_text.identifier(entry.family) for entry in spec.instructions}
-    reserved = RESERVED | {f"{memory.name}_memory" for memory in spec.tensor_memories}
-    for top, families in ((root, real), (toy_out, {"toy"})):
-        stems = {path.name.partition(".")[0] for path in (top / "generated/include/ptxmma").iterdir()}
-        assert families & stems
-        assert stems - families - {f"{family}_pack" for family in families} <= reserved
+    families = {c_text.identifier(entry.family) for entry in spec.instructions}
+    memories = {f"{memory.name}_memory" for memory in spec.tensor_memories}
+    stems = {path.name.partition(".")[0] for path in (root / "generated/include/ptxmma").iterdir()}
+    assert families & stems
+    assert stems - families - {f"{family}_pack" for family in families} - memories == header_names.files(spec)
+    toys = {path.name.partition(".")[0] for path in (toy_out / "generated/include/ptxmma").iterdir()}
+    assert {"toy", "toy_pack"} < toys
+    assert toys - {"toy", "toy_pack"} <= header_names.files(spec)
 
 
 @pytest.mark.parametrize(("first", "second"), [("toy", "toy.pack"), ("toy_pack", "toy"), ("to.y", "to_y")])

@@ -25,24 +25,29 @@ class Emitter(NamedTuple):
         of_the_generator: whether it is the same for every spec: made only in the checkout that the generator runs from, or where asked
             for by name.
         on_request: whether it is made only where asked for by name: the site makes its reference whenever it is built.
+        headers: the stems of its C headers and lists, and the folders beside them, that belong to no family: no family may be called so.
     """
 
     folders: tuple[str, ...] = ()
     module: str = ""
     of_the_generator: bool = False
     on_request: bool = False
+    headers: tuple[str, ...] = ()
 
 
+_HEADERS = ("generated/include/ptxmma",)
+_LISTS = ("descriptor_fields", "isa_versions", "register_types")
+_TABLES = ("config", "descriptors", "ptxmma", "shared_memory", "targets", "types", "variants")
 #: Outputs by the name that ``ptxmma generate --only`` takes, the slowest first: they are made in parallel.
 EMITTERS: dict[str, Emitter] = {
     "database": Emitter(("generated/database",)),
-    "cuda": Emitter(("generated/include/ptxmma",)),
+    "cuda": Emitter(_HEADERS, headers=("cuda", "ptxmma")),
     "javascript": Emitter(("generated/javascript",)),
-    "c_headers": Emitter(("generated/include/ptxmma",)),
-    "matrices": Emitter(("generated/include/ptxmma",)),
-    "block_scaling": Emitter(("generated/include/ptxmma",)),
-    "shared_layout": Emitter(("generated/include/ptxmma",)),
-    "products": Emitter(("generated/include/ptxmma",)),
+    "c_headers": Emitter(_HEADERS, headers=(*_TABLES, *_LISTS)),
+    "matrices": Emitter(_HEADERS, headers=("pack", "sparse", "status")),
+    "block_scaling": Emitter(_HEADERS, headers=("block_scaling",)),
+    "shared_layout": Emitter(_HEADERS, headers=("shared_layout",)),
+    "products": Emitter(_HEADERS),
     "python_layouts": Emitter(("generated/python/ptxmma_layouts",)),
     "cmake": Emitter(("generated/cmake", "generated/pkgconfig", "generated/share")),
     "docs": Emitter(("docs/reference",), on_request=True),

@@ -50,6 +50,11 @@ def render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(**values)
 
 
+def templates(folder: str) -> list[str]:
+    """The names of the templates that begin with a folder's."""
+    return environment().list_templates(filter_func=lambda name: name.startswith(folder))
+
+
 def source(name: str) -> str:
     """The text of a hand-written file beside the templates, unchanged."""
     loader = environment().loader

@@ -6,15 +6,12 @@ import keyword
 from collections.abc import Iterator
 
 from ptxmma.catalog.names.cplusplus import RESERVED as WORDS_OF_CPP
+from ptxmma.generator.emit import header_names
+from ptxmma.generator.emit.tensor_functions import module
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext
 from ptxmma.model import formula
 
-#: Files and folders beside which the headers and modules of the families are.
-RESERVED = frozenset(
-    {"block_scaling", "config", "cuda", "descriptor_fields", "descriptors", "isa_versions", "pack", "ptxmma", "register_types"}
-    | {"shared_layout", "shared_memory", "sparse", "status", "targets", "tcgen05_products", "types", "variants"}
-)
 #: Words that JavaScript reserves and neither C++ nor Python does, and the type of all integers in C.
 _WORDS = (
     WORDS_OF_CPP
@@ -95,9 +92,10 @@ def _memories(context: RuleContext) -> Iterator[Problem]:
 def _files(context: RuleContext) -> Iterator[Problem]:
     files: dict[str, int] = {}
     instructions = context.spec.instructions
-    reserved = RESERVED | {f"{memory.name}_memory" for memory in context.spec.tensor_memories}
+    headers = header_names.files(context.spec)
+    reserved = headers | {module(memory) for memory in context.spec.tensor_memories}
     for index, memory in enumerate(context.spec.spaces):
-        if memory in context.spec.tensor_memories and f"{memory.name}_memory" in RESERVED:
+        if memory in context.spec.tensor_memories and module(memory) in headers:
             yield Problem(
                 context.at("spaces", index, "name"),
                 f"a tensor memory cannot be called {memory.name!r}: other files have this name",

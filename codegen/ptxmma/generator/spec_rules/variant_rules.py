@@ -10,19 +10,12 @@ from ptxmma.catalog import layouts, requirements
 from ptxmma.catalog.names.cplusplus import RESERVED, front_name
 from ptxmma.catalog.roles import ROLES, matrix_types, multiplicands
 from ptxmma.catalog.variants import Variant, of_form, representatives
+from ptxmma.generator.emit import header_names
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.register_layout_rules import LayoutUses
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.model import Carrier, matches, operand_names
 from ptxmma.model.formula import FormulaError
-
-#: Types, templates and namespaces that the headers of every spec have.
-HEADER_NAMES = frozenset(
-    {"accumulator_part", "carried", "detail", "fragment", "layout", "matrix_descriptor", "no_hint", "operand_tile", "shape"}
-    | {"shared_destination", "shared_place", "shared_source", "shared_tile", "side_by_side", "sparse", "storage", "word"}
-    | {"tcgen05_atom_tile", "tcgen05_descriptor", "tcgen05_padded_tile", "tcgen05_product", "tcgen05_tile"}
-    | {"tensor_address", "tensor_metadata", "tensor_scales", "max_shift", "saturate", "scale_input_d", "sparsity_version"}
-)
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -73,16 +66,17 @@ def _front(context: RuleContext) -> Iterator[Problem]:
                 templates.setdefault(template, index)
                 for tag in arguments:
                     tags.setdefault(tag, context.at("instructions", index, "forms", number))
+    taken = header_names.declared(context.spec)
     for template, index in templates.items():
         here = context.at("instructions", index, "stem")
-        if template in RESERVED or template in HEADER_NAMES:
+        if template in RESERVED or template in taken:
             yield Problem(here, f"the stem gives the template {template!r} of the typed front, which C++ or the headers have; change it")
         elif template in tags:
             message = f"the stem gives the template {template!r} of the typed front, which is a modifier as well; change the stem"
             yield clash(message, here, tags[template])
     for tag, here in tags.items():
-        if tag in HEADER_NAMES:
-            yield Problem(here, f"the modifier {tag!r} has the name of a template of the headers; {listed(sorted(HEADER_NAMES))} are taken")
+        if tag in taken:
+            yield Problem(here, f"the modifier {tag!r} has the name of a template of the headers; {listed(sorted(taken))} are taken")
 
 
 def _templates(context: RuleContext) -> Iterator[Problem]:
