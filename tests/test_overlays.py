@@ -47,6 +47,30 @@ def test_the_overlay_is_sound(overlay: Path) -> None:
     assert _problems(overlay) == []
 
 
+def test_an_added_target_and_version_go_through_every_output_with_the_families(overlay: Path, tmp_path: Path) -> None:
+    """The families of the overlay and of the spec share headers, and a second memory lies beside the memory of products."""
+    (overlay / "z_targets.yaml").write_text(
+        'kind: targets\ntargets:\n  - {name: "sm_130", ptx: "9.9", includes: ["sm_121"], source: "2"}\n', encoding="utf-8"
+    )
+    (overlay / "z_versions.yaml").write_text(
+        'kind: isa_versions\nisa_versions:\n  - {version: "9.9", cuda: "13.9", source: "2"}\n', encoding="utf-8"
+    )
+    instructions = overlay / "instructions"
+    text = (instructions / "rack.yaml").read_text(encoding="utf-8")
+    (instructions / "rack.yaml").write_text(
+        text.replace('ptx: "7.8", targets: ["sm_90"]', 'ptx: "9.9", targets: ["sm_130"]'), encoding="utf-8"
+    )
+    out = tmp_path / "out"
+    done = CliRunner().invoke(main, ["generate", "--overlay", str(overlay), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    made = {path.name for path in (out / "generated/include/ptxmma").iterdir()}
+    assert {"toy.cuh", "toy_pack.h", "rack_memory.h", "rack.cuh", "mma", "tcgen05_products.h"} <= made
+    assert '"sm_130"' in (out / "generated/include/ptxmma/targets.def").read_text(encoding="utf-8")
+    unproven = CliRunner().invoke(main, ["validate", "--overlay", str(overlay)]).output
+    assert "these targets are unproven: sm_130" in unproven
+    assert "instructions are unproven: " in unproven
+
+
 def test_names_of_the_spec_are_free_in_an_overlay(overlay: Path) -> None:
     """Operands, sizes and qualifiers with the names of those of `ldmatrix` and of the axes of `mma`'s layouts."""
     renamed = {

@@ -20,7 +20,7 @@ def difference(digits: DigitMap, at: Mapping[str, str], back: Mapping[str, str],
         digits: the layout.
         at: a formula for each coordinate, over the axes; a coordinate without one is 0.
         back: a formula for each axis, over the coordinates.
-        numbers: what the formulas read besides.
+        numbers: the other numbers that the formulas read.
 
     Returns:
         The coordinate, ``""`` for a formula back, and the text of the formula.

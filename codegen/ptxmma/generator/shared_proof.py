@@ -34,7 +34,7 @@ def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
 
 
 def _fault(layout: CanonicalLayout, mode: Swizzle) -> str:
-    """What is wrong with a canonical layout; ``""`` where nothing is."""
+    """The fault of a canonical layout; ``""`` without one."""
     try:
         shape = {(term.axis == layout.contiguous, bool(term.size)): term for term in layout.terms}
     except NotDigitsError as error:
@@ -61,7 +61,7 @@ def _fault(layout: CanonicalLayout, mode: Swizzle) -> str:
 
 
 def _fault_of_swizzle(memory: SharedMemory, mode: Swizzle) -> str:
-    """What is wrong with a swizzle mode: it must lead back when it is applied twice, within spans, in units that stay together."""
+    """The fault of a swizzle mode, ``""`` without one: applied twice it must lead back, within spans, in units that stay together."""
     text = mode.formula or memory.swizzle_formula
     addresses = np.arange(2 * mode.pattern, dtype=np.int64)
     try:

@@ -25,7 +25,7 @@ def files(spec: Spec) -> frozenset[str]:
 
 
 def declared(spec: Spec) -> frozenset[str]:
-    """The types, templates and namespaces in namespace ``ptxmma``, without those of instructions.
+    """The types, templates and namespaces in namespace ``ptxmma`` that no instruction brings.
 
     Some options of products have the names of fields of their instruction descriptors, or of immediate operands.
     """

@@ -34,7 +34,7 @@ class _Format(NamedTuple):
     """A format of matrix descriptors."""
 
     format: DescriptorFormat
-    encoding: dict[str, int]  # what the field of the swizzle holds for each mode
+    encoding: dict[str, int]  # the value of the swizzle field for each mode
     reads: list[_Read]
 
 

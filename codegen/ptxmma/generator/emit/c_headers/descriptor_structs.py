@@ -22,17 +22,17 @@ class Member(NamedTuple):
 
     c_type: str
     name: str
-    brief: str  # what it means, its bits, how it is encoded
+    brief: str  # its meaning, its bits, its encoding
     encode: str
     decode: str
-    enumerators: list[tuple[str, int]]  # of the values with names: ("PTXMMA_TCGEN05_INSTRUCTION_DTYPE_F32", 1)
+    enumerators: list[tuple[str, int]]  # values with names: ("PTXMMA_TCGEN05_INSTRUCTION_DTYPE_F32", 1)
 
 
 class Check(NamedTuple):
-    """What is legal in a field, or in several."""
+    """A condition on the values of a field, or of several."""
 
     field: str
-    condition: str  # in C, over the descriptor and its decoded fields
+    condition: str  # an expression in C, over the descriptor and its decoded fields
 
 
 class Struct(NamedTuple):
@@ -40,20 +40,20 @@ class Struct(NamedTuple):
 
     format: DescriptorFormat
     name: str  # "ptxmma_tcgen05_instruction"
-    c_type: str  # of the bits: "uint32_t"
+    c_type: str  # the type of the bits: "uint32_t"
     fixed: str  # bits that are always set; "" without any
     members: list[Member]
-    checks: list[tuple[str, list[Check]]]  # kind, and what is legal for it
+    checks: list[tuple[str, list[Check]]]  # kind, and the conditions on its fields
     zero: str  # mask of the bits that must be 0; "" without any
 
     @property
     def reads_fields(self) -> bool:
-        """Whether a check reads a field of the struct."""
+        """True if a check reads a field of the struct."""
         return any("fields." in check.condition for _, checks in self.checks for check in checks)
 
     @property
     def sized(self) -> bool:
-        """Whether a check reads M and N."""
+        """True if a check reads M and N."""
         return any(check.field == "m, n" for _, checks in self.checks for check in checks)
 
 
@@ -201,7 +201,7 @@ def _size_checks(spec: Spec, format: DescriptorFormat, kind: str) -> Iterator[Ch
 
 
 def _fits(conditions: Iterable[Condition], **facts: str) -> bool:
-    """Whether one of the conditions leaves room for these facts; it may ask for others."""
+    """Return whether one of the conditions leaves room for these facts; it may ask for others."""
     return any(all(value in condition.get(name, (value,)) for name, value in facts.items()) for condition in conditions)
 
 
@@ -216,7 +216,7 @@ def _mask(numbers: Iterable[int]) -> int:
 
 
 def _hold(fields: Sequence[DescriptorField], numbers: Sequence[tuple[int, ...]]) -> str:
-    """Whether fields hold the numbers of one of the tuples."""
+    """Return whether fields hold the numbers of one of the tuples."""
     first, *rest = fields
     if not rest:
         return _among(first, [number for (number,) in numbers])
@@ -234,14 +234,14 @@ def _hold(fields: Sequence[DescriptorField], numbers: Sequence[tuple[int, ...]])
 
 
 def _among(field: DescriptorField, numbers: list[int]) -> str:
-    """Whether a field holds one of the numbers."""
+    """Return whether a field holds one of the numbers."""
     if width_of(field) == 1:
         return _stored(field) if numbers == [1] else f"!{_stored(field)}"
     return f"{_mask(numbers):#x}u >> {_stored(field)} & 1" if width_of(field) <= _SMALL else _has_bit(field, _mask(numbers))
 
 
 def _has_bit(field: DescriptorField, mask: int) -> str:
-    """Whether a mask has the bit that a field counts; of a wide field, a word of the mask for each 64 numbers."""
+    """Return whether a mask has the bit that a field counts; of a wide field, a word of the mask for each 64 numbers."""
     first, *words = (mask >> low & ones(64) for low in range(0, 1 << width_of(field), 64))
     stored = _stored(field)
     if not words:
@@ -251,7 +251,7 @@ def _has_bit(field: DescriptorField, mask: int) -> str:
 
 
 def _stored(field: DescriptorField) -> str:
-    """What a field of a decoded struct holds."""
+    """The bits that encode a field of a decoded struct."""
     value = f"fields.{field.name}"
     value = f"({value} - {field.less})" if field.less else value
     return f"({value} >> {field.shift})" if field.shift else value

@@ -82,7 +82,7 @@ def _shared(catalog: Catalog, options: Sequence[calls.Options]) -> dict[str, Any
 
 
 def _hinted(catalog: Catalog) -> bool:
-    """Whether there are hints: ``cuda/hints.cuh``."""
+    """Return whether there are hints: ``cuda/hints.cuh``."""
     return any(entry.hints for entry in catalog.database.spec.instructions)
 
 

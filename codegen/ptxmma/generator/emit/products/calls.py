@@ -206,7 +206,7 @@ class Options:
             yield self._check(tag, _by_name(kinds_of))
 
     def _limited(self, option: str, having: Sequence[Instruction]) -> tuple[str, str]:
-        """What an option demands of the product beyond its opcode: in C++, and in words."""
+        """The demands of an option on the product beyond its opcode: in C++, and in words."""
         where = words = ""
         if all(
             operand.kind != "shared-descriptor"
@@ -235,7 +235,7 @@ class Options:
         return {"given": self._given(tag), "condition": f"({condition}){also}", "words": f"{tag} is for {text}{words}"}
 
     def _has(self, field: DescriptorField, kind: str) -> bool:
-        """Whether the instruction descriptors of a kind have a field."""
+        """Return whether the instruction descriptors of a kind have a field."""
         formats = [format for format in self._family.formats if not format.kinds or kind in format.kinds]
         own = (each for format in formats for each in format.fields if each.name == field.name)
         return any(not each.cases or any(matches(case.when, {"kind": kind}) for case in each.cases) for each in own)

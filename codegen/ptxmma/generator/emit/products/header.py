@@ -115,7 +115,7 @@ def _rules(family: ProductFamily, facts: dict[str, Fact]) -> dict[str, list[_Cho
 
 
 def _sizes(row: ProductShape | ProductLimit, facts: dict[str, Fact]) -> str:
-    """The condition that M and N are those of a rule; a rule without one of them takes any."""
+    """The condition that a rule allows M and N; a rule without one of them takes any."""
     return " && ".join(f"({text})" for text in (among(*facts["m"], row.m), _spans("p.n", row.n)) if text)
 
 
@@ -183,7 +183,7 @@ def _spans(expression: str, spans: tuple[Range, ...]) -> str:
 
 
 def _scaled(family: ProductFamily) -> str:
-    """Whether a product scales blocks, in C++ over the arguments of its type: by the first qualifier that says so."""
+    """Return whether a product scales blocks, in C++ over the arguments of its type: by the first qualifier that says so."""
     opcodes: dict[bool, list[dict[str, str]]] = {False: [], True: []}
     for opcode in family.callable:
         kinds = {operand.kind for form in opcode.forms for operand in form.operands}
@@ -211,7 +211,8 @@ def _type(family: ProductFamily) -> dict[str, str]:
     """The parts of the type of a product.
 
     ``parameters`` declares the template parameters and ``arguments`` lists them, with the opcode; ``named`` and ``names`` do so without it,
-    with what a type may leave out.  ``members`` are those of the product in C, ``majors`` the majornesses, and the others declare them.
+    with what a type may leave out.  ``members`` are the members of the product in C, ``majors`` the majornesses, and the others declare
+    them.
     """
     others = {name: _parameter(name) for name in family.qualifiers if name != "kind"}
     kind = ["Kind"] if "kind" in family.qualifiers else []
