@@ -34,9 +34,9 @@ def bit_range(low: int, width: int) -> str:
 class Place(NamedTuple):
     """A place in the threads' registers."""
 
-    lane: int  # of the warp; for warpgroup instructions of the warpgroup
-    element: int  # of the thread, through all registers; of scale factors the byte, of metadata the field, of addresses 0
-    register: int  # of the operand
+    lane: int  # the thread of the warp; for warpgroup instructions of the warpgroup
+    element: int  # its number in the thread, through all registers; of scale factors the byte, of metadata the field, of addresses 0
+    register: int  # the register of the operand
     low: int  # lowest bit in the register
     width: int  # bits
 
@@ -47,28 +47,28 @@ class Place(NamedTuple):
 
 
 class Arrangement(NamedTuple):
-    """How an operand's matrix is spread over the registers of the threads.
+    """The spread of an operand's matrix over the registers of the threads.
 
-    The matrix of metadata has the rows of A and a column for each chunk.  That of scale factors is oriented as A or B.  That of addresses
-    has a row for each matrix and a column for each of its rows.  If a layout has more than two coordinates, the last two are the rows and
-    columns, and the others are chosen.  A layout with one coordinate is a single row, and the axis of the rows is ``""``.
+    The matrix of metadata has the rows of A and a column for each chunk.  The matrix of scale factors is oriented as A or B.  The matrix of
+    addresses has a row for each matrix and a column for each of its rows.  If a layout has more than two coordinates, the last two are the
+    rows and columns, and the others are chosen.  A layout with one coordinate is a single row, and the axis of the rows is ``""``.
     """
 
     instruction: Instruction
-    name: str  # what :func:`names` calls the operand
+    name: str  # the operand's name among :func:`names`
     operand: Operand
     axes: tuple[str, str]  # the axes that are its rows and columns: ("row", "col"), ("row", "chunk"), ("row", "block"), ("block", "col")
     rows: int
     cols: int
-    elements: int  # of each thread
-    fixed: dict[str, int]  # what is chosen: {"matrix": 3}, {"computation": 0}, {"copy": 0}, {"selector": 1}, {"byte_id": 0, "thread_id": 2}
+    elements: int  # the number of elements of each thread
+    fixed: dict[str, int]  # the choices: {"matrix": 3}, {"computation": 0}, {"copy": 0}, {"selector": 1}, {"byte_id": 0, "thread_id": 2}
     to_place: BitMap  # (axes, what is chosen) to (lane, element)
-    counter: str  # what the layout calls the element: "i", "bit", "byte"; "" where a thread has one
+    counter: str  # the layout's name of the element: "i", "bit", "byte"; "" where a thread has one
     legal: dict[str, tuple[int, ...]]  # the values of what is chosen, as instructions write them
 
     @property
     def layout(self) -> Layout:
-        """The layout behind it."""
+        """The layout that it shows."""
         assert self.operand.layout is not None
         return self.operand.layout
 

@@ -1,4 +1,4 @@
-"""Descriptors: what the 32 or 64 bits mean that tell an instruction where a matrix lies, or what it computes.
+"""Descriptors: the 32 or 64 bits that tell an instruction where a matrix lies, or what it computes.
 
 :func:`codec` encodes, decodes, explains and judges the bits of any descriptor: matrix descriptors of ``wgmma`` and ``tcgen05``, the
 instruction descriptor of ``tcgen05.mma`` for each kind, and the mask of columns of ``tcgen05.mma.ws``.  :func:`instruction_descriptor` is

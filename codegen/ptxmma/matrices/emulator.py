@@ -17,7 +17,7 @@ from ptxmma.matrices.transfers.memory import Moved as Moved
 def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any:
     """Execute one instruction for all its threads.
 
-    Pass operands in order, or by the names below or those of PTX, with ``_`` for ``-``.  Registers are arrays (..., threads, registers) as
+    Pass operands in order, or by the names below or PTX's own, with ``_`` for ``-``.  Registers are arrays (..., threads, registers) as
     :meth:`Operand.pack` makes them, of any dtype of the registers' width; leading dimensions are a batch.
 
     **Multiply** ``emulate(instruction, a, b, c=None, ...)``, gives :class:`Emulated`:
@@ -43,7 +43,7 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     - ``enable_input_d=False`` leaves the addend out, ``scale_input_d=s`` divides it by 2**s; ``negate_a``, ``negate_b`` and ``saturate``
       are what the instruction descriptor says.
     - ``disable_output_lane``: words of 32 lanes each, 4 or for a pair of CTAs 8, lane 0 lowest; D keeps its values in the lanes whose bits
-      are set, counted from those of ``d_tmem``, the address of D, 0 by default; ``d`` must be given then.
+      are set, counted from the lane of ``d_tmem``, the address of D, 0 by default; ``d`` must be given then.
     - ``zero_column_mask_desc``: the descriptor of the columns of B that count as zero, for ``.ws``.  ``b`` has the columns that are
       multiplied: with a shift of columns those from there on.
 

@@ -19,9 +19,9 @@ def pack_bytes(matrix: Any, element: ElementType | str, *, database: DatabaseLik
     tensor as that.
 
     Args:
-        matrix: of the type's dtype, or its codes as ``uint8``; an array, or a torch tensor on the CPU.
+        matrix: the elements in the type's dtype, or their codes as ``uint8``; an array, or a torch tensor on the CPU.
         element: a type of 1, 2, 4 or 8 bits, by its name in PTX: ``"e2m1"``.
-        database: where the type comes from; the packaged database by default.
+        database: the database with the type; the packaged one by default.
 
     Raises:
         ValueError: an unknown type or one that does not fill bytes, another dtype, an empty array, or columns that do not fill bytes.

@@ -29,7 +29,7 @@ class MemoryPlace(NamedTuple):
 class TensorPlace(NamedTuple):
     """The place of an element in tensor memory, counted from an address."""
 
-    lane: int  # of tensor memory
+    lane: int  # the lane of tensor memory
     column: int
     access: int  # 1 for the second of two accesses, whose columns an operand moves
     low: int  # lowest bit in that cell
@@ -139,7 +139,7 @@ def memory_offset(instruction: Instruction, at: Mapping[str, Any], stride: int) 
 
 
 def memory_place(instruction: Instruction, at: Mapping[str, int], stride: int) -> MemoryPlace:
-    """Where one element lies in memory; arguments as for :func:`memory_offset`."""
+    """Return the place of one element in memory; arguments as for :func:`memory_offset`."""
     lane, bit = memory_offset(instruction, at, stride)
     return MemoryPlace(lane, bit // 8, bit % 8, memory_bits(instruction))
 

@@ -24,7 +24,7 @@ from ptxmma.model import ElementType
 
 
 class Part(NamedTuple):
-    """What an operand is to a product.
+    """The part of an operand in a product.
 
     Attributes:
         kind: ``"multiplicand"``, ``"addend"`` or ``"result"`` for a matrix, wherever it lies; else the kind of the operand.
@@ -84,7 +84,7 @@ def scales_of(matrix: Part) -> Part:
 class Multiplicand(NamedTuple):
     """A matrix that is multiplied, in registers or in shared memory."""
 
-    name: str  # what the instruction calls it, and what its descriptor describes: "a"
+    name: str  # the instruction's name of it, which its descriptor is of: "a"
     element: ElementType
     lines: int  # rows of A, columns of B
     depth: int  # stored elements along K: of a sparse matrix fewer than K

@@ -1,9 +1,9 @@
 """Matrices in shared memory: images, addresses, matrix descriptors and bank conflicts (PTX ISA 9.7.15.5.1.2).
 
 A matrix has its rows (A) or columns (B) along x and its depth along k.  Its image in shared memory is an array of bytes,
-``uint8``; ``start`` is the shared address of the first.  A :class:`SharedLayout` takes matrices (x, k); that of an instruction's operand,
-:func:`of`, takes them as they are multiplied: A (m, k), B (k, n).  Element types are named as in PTX (``"bf16"``), majorness is ``"K"`` or
-``"MN"``, swizzles are ``"none"``, ``"32B"``, ``"64B"`` and ``"128B"``.
+``uint8``; ``start`` is the shared address of the first.  A :class:`SharedLayout` takes matrices (x, k); the image of an instruction's
+operand, :func:`of`, takes them as they are multiplied: A (m, k), B (k, n).  Element types are named as in PTX (``"bf16"``), majorness is
+``"K"`` or ``"MN"``, swizzles are ``"none"``, ``"32B"``, ``"64B"`` and ``"128B"``.
 
 >>> layout = SharedLayout("f16", "K", "128B", x=64, k=128)
 >>> layout

@@ -30,5 +30,5 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def operation(instruction: Instruction) -> Operation:
-    """What an instruction does."""
+    """Return the operation of an instruction."""
     return OPERATIONS[instruction.operation]

@@ -16,7 +16,7 @@ class Effect(Refusing):
     """Changes something other than matrices.
 
     Attributes:
-        verb: what it does, in words: ``"orders other instructions"``.
+        verb: its effect in words: ``"orders other instructions"``.
     """
 
     verb: ClassVar[str]

@@ -57,7 +57,7 @@ class Multiply(Operation):
         return f"{result} = {addend} + sum over {index} of {product}{picked}"
 
     def _scales(self, instruction: Instruction) -> list[str]:
-        """What products are multiplied by, in words: the operands with scale factors."""
+        """The factors of products in words: the operands with scale factors."""
         return list(dict.fromkeys(operand.name for form in instruction.forms for operand in form.operands if operand.kind == "scale-data"))
 
     def arguments(self, instruction: Instruction) -> dict[str, str]:

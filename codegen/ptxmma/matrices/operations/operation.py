@@ -15,16 +15,16 @@ from ptxmma.model import InstructionSet
 
 
 class Operation:
-    """What an instruction does with its operands.
+    """The effect of an instruction on its operands.
 
     Attributes:
-        options: what :meth:`trace` takes beside the place of an element.
+        options: the arguments that :meth:`trace` takes beside the place of an element.
     """
 
     options: ClassVar[tuple[str, ...]] = ()
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """What an entry of the spec needs for this operation and does not have, each as a sentence for its author.
+        """Yield what an entry of the spec needs for this operation and does not have, each as a sentence for its author.
 
         Args:
             entry: an instruction with one operand list, and the operands of that list alone.
@@ -32,7 +32,7 @@ class Operation:
         raise NotImplementedError
 
     def statement(self, instruction: Instruction) -> str:
-        """What it does, as a formula over its operands: ``"d[row][col] = a[col][row]"``."""
+        """Its effect as a formula over its operands: ``"d[row][col] = a[col][row]"``."""
         raise NotImplementedError
 
     def arguments(self, instruction: Instruction) -> dict[str, str]:
@@ -61,7 +61,7 @@ class Operation:
         return {}
 
     def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> Any:
-        """Where an element of :meth:`traced` comes from, and where it goes; see :func:`ptxmma.matrices.tracing.trace`."""
+        """The places that an element of :meth:`traced` comes from, and goes to; see :func:`ptxmma.matrices.tracing.trace`."""
         raise NotImplementedError
 
 
@@ -81,7 +81,7 @@ class Refusing(Operation):
         raise self._refusal(instruction)
 
     def _refusal(self, instruction: Instruction) -> Missing:
-        """What it lacks, and why."""
+        """The error that says what it lacks, and why."""
         raise NotImplementedError
 
 

@@ -19,8 +19,8 @@ class TensorTransfer(Operation):
     """Moves columns of tensor memory to registers or back.
 
     Attributes:
-        access: of the fragment.
-        verb: what it does.
+        access: the access to the fragment.
+        verb: its effect in words.
     """
 
     access: ClassVar[str]
@@ -112,7 +112,7 @@ class TensorCompress(Refusing):
             yield from lacks_operands(entry, "compresses tensor memory", kind, access)
 
     def statement(self, instruction: Instruction) -> str:
-        """What is kept."""
+        """The columns that are kept."""
         kept, indices = operand_of(instruction, "fragment"), operand_of(instruction, "indices")
         return f"{kept.name} = the two least or greatest of each four columns; {indices.name} = their places among the four"
 

@@ -1,4 +1,4 @@
-"""Fragments: which thread holds which element of a matrix, and where."""
+"""Fragments: the thread of each element of a matrix, and its place there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STRIP = 90
 
 
 def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granularity | None, observed: str = "") -> str:
-    """Which thread holds which element of a matrix, and where.
+    """Draw the thread of each element of a matrix, and its place there.
 
     ``per_register`` is the number of elements in a register; ``endless`` says that N is only the largest of many; ``pattern`` is the
     sparsity of a packed A, whose columns in the full matrix are then named too; ``observed`` is the target on which a layout was measured
@@ -72,7 +72,7 @@ def fragment(layout: Layout, per_register: int, *, endless: bool, pattern: Granu
 
 
 def seen(target: str) -> str:
-    """What is said of a layout that was measured on a target."""
+    """The note on a layout that was measured on a target."""
     return f"Observed on {target}: the manual leaves this layout open."
 
 

@@ -68,7 +68,7 @@ def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
 def image(title: str, notes: Sequence[str], corner: str, step: int, addresses: Sequence[Sequence[int]]) -> str:
     """A whole matrix in shared memory: on the left where each 16-byte unit of each line lies, on the right what is there.
 
-    ``corner`` names lines and positions along them, ``step`` is the number of elements in a unit, ``addresses`` are those of the units,
+    ``corner`` names lines and positions along them, ``step`` is the number of elements in a unit, ``addresses`` has one for each unit,
     line by line, as they lie after the swizzle.
     """
     units = range(len(addresses[0]))
@@ -110,6 +110,6 @@ def image(title: str, notes: Sequence[str], corner: str, step: int, addresses: S
 
 
 def _moved(before: int, place: int) -> str:
-    """How the XOR moved a unit within its line."""
+    """The XOR that moved a unit within its line, as text."""
     unit = before % (_LINE // _UNIT)
     return f"{unit} ^ {unit ^ place}"

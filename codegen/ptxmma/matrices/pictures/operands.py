@@ -17,7 +17,7 @@ _STRONG = 2
 
 
 def operand(shown: Operand) -> str:
-    """Where the elements of an operand lie: of a fragment, of sparsity metadata or of scale factors; or whose address is that of which row.
+    """Draw the places of an operand's elements: of a fragment, of sparsity metadata, of scale factors, of the addresses of rows.
 
     Raises:
         ValueError: the operand has no layout.
@@ -32,7 +32,7 @@ def operand(shown: Operand) -> str:
 
 
 def metadata(layout: Layout) -> str:
-    """Which bits of which thread's register describe which chunk of which row; a panel for each selector."""
+    """Draw the bits of a thread's register that describe each chunk of each row; a panel for each selector."""
     width, selectors = layout.steps.get("bit", 1), 1 << layout.map.inputs["selector"]
     lanes, places = layout.map.runs("lane"), layout.map.runs("bit")
     fields = [f"[{width * field + width - 1}:{width * field}]" for field in range(1 << layout.map.outputs["bit"])]
@@ -60,7 +60,7 @@ def metadata(layout: Layout) -> str:
 
 
 def addresses(layout: Layout) -> str:
-    """Which thread gives the address of what: of which row of which matrix."""
+    """Draw the thread that gives the address of each row of each matrix."""
     *others, down, across = ("", *layout.coordinates) if len(layout.coordinates) == 1 else layout.coordinates
     rows, cols = range(layout.axes.get(down, 1)), range(layout.axes[across])
     panels = []
@@ -83,7 +83,7 @@ def addresses(layout: Layout) -> str:
 
 
 def scales(layout: Layout) -> str:
-    """Which byte of which thread's register scales which block of which row; a panel for each pair of scale ids."""
+    """Draw the byte of a thread's register that scales each block of each row; a panel for each pair of scale ids."""
     lanes, bytes_ = layout.map.runs("lane"), layout.map.runs("byte")
     line, *_ = layout.axes  # "row" of A, "col" of B
     rows, cols = range(layout.axes[line]), range(layout.axes["block"])

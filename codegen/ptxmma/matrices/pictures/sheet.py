@@ -27,7 +27,7 @@ TO = "\u2013"
 _HUES = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0), (240, 228, 66), (140, 140, 140))
 _STRENGTHS = (0.28, 0.44, 0.60, 0.76)
 _COLOURS = ["#" + "".join(f"{round(255 - (255 - part) * strength):02x}" for part in hue) for hue in _HUES for strength in _STRENGTHS]
-#: How many colours there are.
+#: The number of colours.
 COLOURS = len(_COLOURS)
 #: The colour of a cell that belongs to nobody.
 BLANK = -1
@@ -59,7 +59,7 @@ class Panel(NamedTuple):
     spans: Sequence[tuple[int, int, str]] = ()
     block: tuple[int, int] = (1, 1)  # columns and rows of cells that belong together: the elements of a register
     cell: int = CELL_WIDTH
-    more: str = ""  # what follows on the right
+    more: str = ""  # the text about what follows on the right
 
     @property
     def width(self) -> int:

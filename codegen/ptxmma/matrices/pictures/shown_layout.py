@@ -1,4 +1,4 @@
-"""What of a layout a picture or a table shows: how many columns, and whether a cell is an element or a register."""
+"""The part of a layout that a picture or a table shows: its columns, and elements or registers as cells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WARP_BITS = 5
 
 
 def _spread(runs: Sequence[Run], name: str, value: int) -> int:
-    """What ``value`` of one input contributes to an output; an output of a permutation of bits is the sum of such parts."""
+    """The contribution of ``value`` of one input to an output; an output of a permutation of bits is the sum of such parts."""
     return sum((value >> run.source & (1 << run.width) - 1) << run.target for run in runs if run.name == name)
 
 
@@ -55,7 +55,7 @@ def shown_columns(layout: Layout, endless: bool) -> int:
 
 
 def by_register(layout: Layout, columns: int, per_register: int) -> bool:
-    """Whether a picture has a cell for each register instead of each element."""
+    """Return whether a picture has a cell for each register instead of each element."""
     rows = warp_rows(layout) or layout.rows
     return max(rows, columns) > MOST_CELLS and block(layout, per_register) != (1, 1)
 

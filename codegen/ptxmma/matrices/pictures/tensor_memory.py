@@ -137,7 +137,7 @@ def _lines(blocks: _Blocks, cta: int, count: int) -> Iterator[list[int]]:
 
 
 def _texts(placed: TensorPlaces, block: _Block | None) -> tuple[str, str]:
-    """The two lines in a block: the range of the first axis and that of the second."""
+    """The two lines in a block: the range of the first axis and the range of the second."""
     if block is None:
         return "", ""
     first, *others = [f"{axis} {_range(*block.ranges[axis])}" for axis in placed.axes]

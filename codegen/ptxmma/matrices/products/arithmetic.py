@@ -4,7 +4,7 @@ The PTX ISA leaves the order of accumulation, mostly the rounding of sums, and t
 promises a precision: "Accumulation of the intermediate values is performed with at least single precision", for f16 "When both .ctype
 and .dtype are specified as .f16, the accumulation is performed with at least half precision" (9.7.14.5.14, 9.7.14.6.3, 9.7.15.5.2,
 9.7.15.6.3), "more than half and less than single" for wgmma with FP8 and D in f32 (release notes of PTX ISA 9.2).  Precision is read as a
-number of digits; the range of exponents is that of the sums' type or of D's, whichever is wider.  Products, and elements times their
+number of digits; the range of exponents is the range of the sums' type or of D's, whichever is wider.  Products, and elements times their
 scale factors, count as exact: they fit.
 
 For N terms that are not zero (products and the addend), ``S`` the sum of their magnitudes, and ``u`` the distance from 1 to the next
@@ -21,7 +21,7 @@ number of the type whose precision sums have at least, the bound is the sum of
 
 The bound is infinite, nothing is promised,
 
-* where finite terms can leave the range of the sums, or the result that of D;
+* where finite terms can leave the range of the sums, or the result the range of D;
 * where a sum has an infinity or a NaN only if subnormal inputs, or bits beyond an input's type, are read in one of several ways.
 
 It is 0 where infinities and NaNs among the inputs decide the sum, however it is done: then the value is what IEEE 754 says.
@@ -100,7 +100,7 @@ class Factors(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def finite(self) -> bool:
-        """Whether no reading has an infinity or a NaN."""
+        """True if no reading has an infinity or a NaN."""
         return bool(np.isfinite(self.numbers).all() and (self.most is self.numbers or np.isfinite(self.most).all()))
 
     @functools.cached_property
@@ -110,7 +110,7 @@ class Factors(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def full(self) -> bool:
-        """Whether no element is zero."""
+        """True if no element is zero."""
         return bool(self.counts.all())
 
 
@@ -202,7 +202,7 @@ class Products(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def beyond(self) -> Array:
-        """How much more that can be where bits beyond the inputs' types make the most of them."""
+        """The largest addition to :attr:`magnitude` by the bits beyond the inputs' types."""
         if self.a.most is self.a.numbers and self.b.most is self.b.numbers:
             return np.zeros(())
         return np.asarray(self.a.sizes.most @ self.b.sizes.most - self.magnitude)
@@ -260,13 +260,13 @@ def bound(
     nearest: bool = False,
     subnormals: bool = False,
 ) -> Array:
-    """How far from :attr:`Products.value` the manual lets each element of D be.
+    """Return the largest distance from :attr:`Products.value` that the manual lets each element of D have.
 
     Args:
         products: the terms.
         sums: the type whose precision the sums have at least.
         result: the type of D.
-        c_bound: how far each addend may be from C.
+        c_bound: the largest distance of each addend from C.
         nearest: sums are rounded to nearest; otherwise in any direction.
         subnormals: subnormal inputs count; otherwise they may or may not.
     """
@@ -343,7 +343,7 @@ def rounding(count: Array, magnitude: Array, unit: float, least: float) -> Array
     Args:
         count: terms, ``int``.
         magnitude: the sum of their magnitudes.
-        unit: what each addition may lose, relative to its result.
+        unit: the loss of each addition, relative to its result.
         least: the smallest number that additions reach.
     """
     each = np.arange(count.max() + 1.0)  # counts are few: what follows from one is looked up

@@ -1,4 +1,4 @@
-"""How far from its exact value a floating-point result of an instruction may be: by the manual, and as chips were seen to compute."""
+"""Bounds of the distance between a floating-point result and its exact value: by the manual, and as chips were seen to compute."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ptxmma.matrices.products import arithmetic
 from ptxmma.matrices.products.arithmetic import Products
 from ptxmma.model import ElementType
 
-#: How far from :attr:`Products.value` each sum may be, by the products and how far each addend may be from C.
+#: The largest distance of each sum from :attr:`Products.value`, by the products and by the largest distance of each addend from C.
 Bound = Callable[[Products, Array], Array]
-#: The manual's guarantee, among those of :func:`guarantees`.
+#: The manual's guarantee, among :func:`guarantees`.
 MANUAL = ""
 
 
@@ -29,7 +29,7 @@ class UnpromisedWarning(UserWarning):
 def guarantees(instruction: Instruction, assumed: str = "f32") -> dict[str, Bound]:
     """The bounds of a floating-point instruction: of the manual, as :data:`MANUAL`, and of chips that were observed, by their names.
 
-    Where the manual promises no precision, as for products in tensor memory, sums are assumed to have that of a type at least.
+    Where the manual promises no precision, as for products in tensor memory, sums are assumed to have the precision of a type at least.
     """
     result = product_operands(instruction).result_type
     if not instruction.semantics():
@@ -67,7 +67,7 @@ def _observed(fraction_bits: int, sums: ElementType, result: ElementType) -> Bou
 
 
 def admitted(answer: Array, value: Array, bound: Array) -> Array:
-    """Which numbers are within a bound of the values; infinities and NaNs where the values are the same."""
+    """Return which numbers are within a bound of the values; infinities and NaNs where the values are the same."""
     with np.errstate(all="ignore"):
         near = np.abs(answer - value) <= bound
     return np.asarray(near | (answer == value) | (np.isnan(answer) & np.isnan(value)) | np.isinf(bound))
@@ -91,7 +91,7 @@ def refuse_unobserved(chip: str | None, observed: Mapping[str, Array], instructi
 
 
 def judged(answer: Array, value: Array, bound: Array, observed: Mapping[str, Array], chip: str | None = None) -> Array:
-    """Which numbers are within the bound of a chip, by default of the manual; warns of numbers that only a chip was seen to compute."""
+    """Return which numbers are within the bound of a chip, by default of the manual; warn of numbers that only a chip was seen to give."""
     if chip is not None:
         return admitted(answer, value, observed[chip])
     right = admitted(answer, value, bound)

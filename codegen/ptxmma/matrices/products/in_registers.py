@@ -30,8 +30,8 @@ class Emulated(msgspec.Struct, frozen=True, eq=False):
         d: the registers of D, (..., threads, registers), a tensor if a, b or c was one.  Floating point: ``matrix``, rounded to
             nearest.
         matrix: D as a matrix of numbers, (..., m, n): ``int64``, or ``float64`` before that rounding.
-        bound: how far from ``matrix`` the manual lets each element be, ``float64`` (..., m, n); 0 for integers, infinite where nothing
-            is promised.
+        bound: the largest distance from ``matrix`` that the manual lets each element have, ``float64`` (..., m, n); 0 for integers,
+            infinite where nothing is promised.
         observed: the same as chips were seen to compute, by the chip's name: subnormal inputs count there, and some instructions keep
             fewer bits than the manual promises.
     """
@@ -44,7 +44,7 @@ class Emulated(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def d_bound(self) -> Array:
-        """How far from the numbers in :attr:`d` the manual lets each element be: the ``c_bound`` of a product that adds to ``d``."""
+        """The largest distance from the numbers in :attr:`d` that the manual allows: the ``c_bound`` of a product that adds to ``d``."""
         with np.errstate(all="ignore"):
             lost = np.abs(self.matrix.astype(elements.dtype(self._d_type)).astype(np.float64) - self.matrix)
         return np.asarray(self.bound + np.where(np.isnan(lost), 0, lost))
@@ -54,7 +54,7 @@ class Emulated(msgspec.Struct, frozen=True, eq=False):
         return product_operands(self.instruction).result_type
 
     def admits(self, registers: Any, chip: str | None = None) -> Array:
-        """Which elements of D, (..., m, n), may have the values in these registers: by the manual, or as observed on a chip.
+        """Return which elements of D, (..., m, n), may have the values in these registers: by the manual, or as observed on a chip.
 
         Raises:
             ValueError: registers of another shape or width, a batch that does not fit, or a chip for which nothing is observed.
@@ -114,7 +114,7 @@ def _form(instruction: Instruction, a: Any) -> OperandForm:
 
 
 def _checked_c_bound(given: Any, shape: tuple[int, ...], element: ElementType) -> Array:
-    """How far addends of that shape may be from C, checked: 0 or more; 0 where the elements of A are integers."""
+    """The largest distance of addends of that shape from C, checked: 0 or more; 0 where the elements of A are integers."""
     try:
         spread = np.asarray(given, np.float64)
         fits = np.broadcast_shapes(spread.shape, shape)[-2:] == shape[-2:] and bool((spread >= 0).all())

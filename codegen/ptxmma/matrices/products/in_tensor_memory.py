@@ -46,7 +46,7 @@ class TensorEmulated(msgspec.Struct, frozen=True, eq=False):
         d: D, (..., m, n), in the dtype of its type; a tensor if a, b or d was one.  Floating point: ``matrix``, rounded to nearest.
         matrix: D as numbers: ``int64``, or ``float64`` before that rounding.
         products: the terms of a floating-point product; None for integers, which are exact.
-        unwritten: which elements of D keep their values, (m, n), because their lanes are disabled; None for none.
+        unwritten: the elements of D that keep their values because their lanes are disabled, bool (m, n); None for none.
     """
 
     instruction: Instruction
@@ -56,7 +56,7 @@ class TensorEmulated(msgspec.Struct, frozen=True, eq=False):
     unwritten: Any = None
 
     def bound(self, sums: str = "f32") -> Array:
-        """How far from ``matrix`` each element may be, (..., m, n), if sums have at least the precision of a type; 0 for integers.
+        """Return the largest distance of each element from ``matrix``, if sums have at least the precision of a type; 0 for integers.
 
         The manual promises no precision.  The order of the sums, and what becomes of subnormal inputs, is left open.
 
@@ -69,7 +69,7 @@ class TensorEmulated(msgspec.Struct, frozen=True, eq=False):
         return bound if self.unwritten is None else np.where(self.unwritten, 0, bound)
 
     def admits(self, d: Any, sums: str = "f32") -> Array:
-        """Which elements of D, (..., m, n), may have these values, if sums have at least the precision of a type.
+        """Return which elements of D, (..., m, n), may have these values, if sums have at least the precision of a type.
 
         Raises:
             ValueError: another shape or dtype, or no such type.
@@ -142,7 +142,7 @@ def multiply(
 
 
 def _disabled(instruction: Instruction, given: Any, address: int, m: int, n: int) -> Array:
-    """Which elements of D are in the lanes of a mask, whose first word has the lowest lanes (PTX ISA 9.7.16.10.9.1)."""
+    """Return which elements of D are in the lanes of a mask, whose first word has the lowest lanes (PTX ISA 9.7.16.10.9.1)."""
     mask, result = operand_of(instruction, "lane-mask"), product_operands(instruction).d
     assert isinstance(result, TensorOperand)
     words = [in_range(mask.name, integer(mask.name, word), 1 << 32) for word in np.asarray(given).tolist()]
@@ -155,7 +155,7 @@ def _disabled(instruction: Instruction, given: Any, address: int, m: int, n: int
 
 
 def _zero_columns(instruction: Instruction, descriptor: int, m: int, n: int) -> Array:
-    """Which columns of B count as zero."""
+    """Return which columns of B count as zero."""
     zero = np.array(column_masks.zero_columns(descriptor, m=m, n=n, database=instruction.database))
     if zero.any() and codec("columns", instruction.family, database=instruction.database).decode(descriptor)["column_shift"]:
         raise Missing(f"{instruction.canonical}: no source says whether column_shift moves the columns that the mask zeroes, too")

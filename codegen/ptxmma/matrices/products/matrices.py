@@ -24,10 +24,10 @@ class Matrices(msgspec.Struct, frozen=True, eq=False, dict=True):
     Attributes:
         instruction: the instruction that multiplies.
         bits: the elements of A and B as bits, (..., m, k) and (..., k, n), with zeros for the elements that a sparse A drops.
-        kept: which elements of A are stored, (..., m, k).
+        kept: the elements of A that are stored, bool (..., m, k).
         addend: the numbers of C, (..., m, n).
         scales: the bits of the scale factor of each element of A and B, where they are scaled.
-        negated: which of A and B are negated.
+        negated: the multiplicands that are negated.
     """
 
     instruction: Instruction
@@ -45,7 +45,7 @@ class Matrices(msgspec.Struct, frozen=True, eq=False, dict=True):
             instruction: the instruction that multiplies.
             given: the bits of the stored elements of A and B; the numbers of the addend; the metadata of a sparse A, row-major; the bits of
                 the scale factors, one for each block, of which the last may be cut short.
-            negated: which of A and B are negated.
+            negated: the multiplicands that are negated.
 
         Raises:
             ValueError: metadata that is illegal, or that does not fit A.

@@ -1,4 +1,4 @@
-"""Reads the operands of a product that callers give as matrices: whole ones, or those of one product in tensor memory."""
+"""Reads the operands of a product that callers give as matrices: of whole matrices, or of one product in tensor memory."""
 
 from __future__ import annotations
 

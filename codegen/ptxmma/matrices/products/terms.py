@@ -18,7 +18,7 @@ class Source(NamedTuple):
 
     row: int
     col: int
-    place: Spot  # in shared memory: from the start of the image that is given; None without one
+    place: Spot  # its place; in shared memory from the start of the image that is given, None without one
     scale: Spot  # its scale factor, where there is one
     fields: tuple[str, ...] = ()  # sparse: the values of the metadata's field that pick it; empty where nothing is picked
 

@@ -45,8 +45,8 @@ class Product(msgspec.Struct, frozen=True, eq=False):
         instruction: the instruction that multiplies.
         d: the result (..., M, N) in the type of D, rounded to nearest; a tensor if a, b or c was one.
         matrix: the result as exact numbers: ``int64``, or ``float64``.
-        bound: how far from ``matrix`` the manual lets each element of a kernel's result be, ``float64``; 0 for integers, infinite where
-            nothing is promised.
+        bound: the largest distance from ``matrix`` that the manual lets each element of a kernel's result have, ``float64``; 0 for
+            integers, infinite where nothing is promised.
         observed: the same as chips were seen to compute, by the chip's name.
     """
 
@@ -57,7 +57,7 @@ class Product(msgspec.Struct, frozen=True, eq=False):
     observed: dict[str, Array]
 
     def admits(self, d: Any, chip: str | None = None) -> Array:
-        """Which elements of a kernel's result (..., M, N) may be right: by the manual, or as observed on a chip.
+        """Return which elements of a kernel's result (..., M, N) may be right: by the manual, or as observed on a chip.
 
         A result of a narrower type than the instruction's D, such as bf16 for f32, may be rounded once more, in any direction.
 
@@ -110,7 +110,7 @@ def matmul(
     split_k: int = 1,
     sums: str = "f32",
 ) -> Product:
-    """Multiply whole matrices as a kernel does that executes one instruction again and again, and bound what it may answer.
+    """Multiply whole matrices as a kernel does that executes one instruction again and again, and bound its answer.
 
     The kernel goes along K from the first element to the last, as many in a step as the instruction takes.  Each step adds to the result of
     the step before, and each may round, as :func:`ptxmma.emulate` says: the bound adds up.  Where K ends within a step, the rest is zeros,
@@ -123,13 +123,13 @@ def matmul(
         a: (..., M, K) of A's type or its bits; of a sparse instruction the values that
             :func:`ptxmma.matrices.sparse.compress` gives, (..., M, K/2).
         b: (..., K, N), of B's type or its bits.
-        c: what is added once, (..., M, N) of the addend's type; None means zeros.
+        c: the addend, which is added once, (..., M, N) of the addend's type; None means zeros.
         metadata: row-major metadata of a sparse A, as :func:`ptxmma.matrices.sparse.compress` gives it.
         scale_a: the scale factors of a block-scaled instruction, as :func:`ptxmma.matrices.scaling.quantise` gives them: (..., M, K/block).
-        scale_b: those of B, (..., K/block, N).
-        split_k: in how many parts of neighbouring steps K is cut.  Each is summed from zero, the first from C, and the parts are added
-            in D's type, in any order.  That is split-K, and also an accumulator outside the tensor cores to which D is added again and
-            again.
+        scale_b: the scale factors of B, (..., K/block, N).
+        split_k: the number of parts of neighbouring steps into which K is cut.  Each is summed from zero, the first from C, and the parts
+            are added in D's type, in any order.  That is split-K, and also an accumulator outside the tensor cores to which D is added
+            again and again.
         sums: the type whose precision the sums of ``tcgen05.mma`` are assumed to have at least, of which the manual promises none.
 
     Raises:

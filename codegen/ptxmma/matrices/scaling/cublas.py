@@ -51,7 +51,7 @@ def from_cublas(packed: Any, shape: Sequence[int], axis: int = -1) -> Any:
 
     Args:
         packed: (..., bytes), of any type of 8 bits.
-        shape: of the scale factors, or its last two sizes.
+        shape: the shape of the scale factors, or its last two sizes.
         axis: as for :func:`to_cublas`.
 
     Raises:

@@ -13,7 +13,7 @@ from ptxmma.model import ElementType
 
 
 class Float(NamedTuple):
-    """A type for computing: its dtype, that of its bits, and the widths of its fields."""
+    """A type for computing: its dtype, the dtype of its bits, and the widths of its fields."""
 
     dtype: np.dtype[Any]
     bits: np.dtype[Any]
@@ -27,7 +27,7 @@ class Float(NamedTuple):
 
     @property
     def bias(self) -> int:
-        """What is added to an exponent to store it."""
+        """The number that is added to an exponent to store it."""
         return (1 << self.exponent - 1) - 1
 
 

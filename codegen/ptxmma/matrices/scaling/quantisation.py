@@ -18,7 +18,7 @@ from ptxmma.matrices.scaling.float_codes import FLOAT32, FLOAT64, Float, decoder
 from ptxmma.matrices.scaling.scale_formats import Format, format_of
 from ptxmma.model import ElementType
 
-#: What a matrix may hold: two types are computed in float32, float64 in itself.
+#: The types that a matrix may hold: the narrow ones are computed in float32, float64 in itself.
 _INPUTS = tuple(map(np.dtype, (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)))
 #: Elements that are processed at once, so that intermediate results stay in the cache.
 _SLAB = 1 << 16
@@ -28,10 +28,10 @@ class Quantised(NamedTuple):
     """A block-scaled matrix.
 
     Attributes:
-        elements: of the element type's dtype, in the shape of the matrix (padded where that was asked for).
-        scales: of the scale type's dtype; the same shape, but one for each block along the blocks' axis.  Those of A are as
-            ``instruction.scales("a").pack`` takes them, those of B as ``instruction.scales("b").pack`` does; those of a product of
-            ``tcgen05.mma`` as ``instruction.operand("scale-A-tmem").pack`` and :func:`to_tensor_memory` do.
+        elements: the elements in their type's dtype, in the shape of the matrix (padded where that was asked for).
+        scales: the scale factors in their type's dtype; the same shape, but one for each block along the blocks' axis.
+            ``instruction.scales("a").pack`` takes the factors of A so, ``instruction.scales("b").pack`` the factors of B; of a product of
+            ``tcgen05.mma`` ``instruction.operand("scale-A-tmem").pack`` and :func:`to_tensor_memory` do.
     """
 
     elements: Any
@@ -122,12 +122,12 @@ def _exponents(peaks: Array, form: Format, work: Float) -> Array:
 
 
 def _vanishing(peaks: Array, form: Format, work: Float) -> Array:
-    """Which blocks, not all zeros, would have a factor of zero."""
+    """Return which blocks, not all zeros, would have a factor of zero."""
     return np.asarray((peaks != 0) & (_factors(peaks, form, work) == 0))
 
 
 def _beyond(peaks: Array, form: Format, work: Float) -> Array:
-    """Which blocks would have a factor that rounds to more than the largest of its type."""
+    """Return which blocks would have a factor that rounds to more than the largest of its type."""
     if form.scale.mantissa:
         return np.asarray(peaks.view(work.dtype) / work.dtype.type(form.element.largest) > work.dtype.type(form.scale.rounds_to_largest))
     return np.asarray(_exponents(peaks, form, work) > form.scale.largest_code)
@@ -229,8 +229,8 @@ def dequantise(
     Where a scale factor is NaN, all of its block are (OCP MX v1.0, section 6.3).
 
     Args:
-        elements: of the element type's dtype or its bits, in any number of dimensions.
-        scales: of the scale type's dtype or its bits; as many along ``axis`` as there are blocks.
+        elements: the elements in their type's dtype or as its bits, in any number of dimensions.
+        scales: the scale factors in their type's dtype or as its bits; as many along ``axis`` as there are blocks.
         format: a name or a :class:`Format`, as for :func:`quantise`.
         axis: along which the elements of a block lie; by default the format's own.
         tensor_scale: the one that the matrix was divided by.
@@ -297,7 +297,7 @@ def _checked_scale(value: float) -> np.float32:
     """A scale of a whole matrix: a positive number that float32 holds."""
     try:
         with np.errstate(over="ignore"):
-            scale: np.float32 = np.float32(math.fsum([value]))  # of any real number, but not of text
+            scale: np.float32 = np.float32(math.fsum([value]))  # takes any real number, but no text
     except (TypeError, ValueError, OverflowError):
         scale = np.float32(np.nan)
     if not (np.isfinite(scale) and scale > 0):
@@ -306,7 +306,7 @@ def _checked_scale(value: float) -> np.float32:
 
 
 def _in_blocks(array: Array, place: int, size: int) -> Array:
-    """An array as (all before the axis, blocks, elements of a block, all behind the axis); a view wherever strides allow it."""
+    """An array as (all before the axis, blocks, elements of a block, all after the axis); a view wherever strides allow it."""
     return array.reshape(math.prod(array.shape[:place]), -1, size, math.prod(array.shape[place + 1 :]))
 
 

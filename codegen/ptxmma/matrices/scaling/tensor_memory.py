@@ -65,7 +65,7 @@ def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, data
 
     Args:
         image: (128, columns) of 32 bits, from the column of their address on.
-        shape: of the scale factors: (rows, blocks) of A, (blocks, columns) of B.
+        shape: the shape of the scale factors: (rows, blocks) of A, (blocks, columns) of B.
         axis: as for :func:`to_tensor_memory`.
         database: another than the packaged one.
 
@@ -130,12 +130,12 @@ def blocks_of_cell(database: DatabaseLike = None) -> int:
 
 
 def step(lines: int, factors: int, number: int, *, database: DatabaseLike = None) -> Step:
-    """Return the place of the scale factors of the instruction for the K-step ``number`` among those of :func:`to_tensor_memory`.
+    """Return the place of the scale factors of the instruction for the K-step ``number`` among the ones of :func:`to_tensor_memory`.
 
     Args:
         lines: rows of A or columns of B that have factors there, 1 to 256.
         factors: the factors that an instruction reads for each line: 1, 2, 3, 4, 6 or 8.
-        number: of the step, from 0 on.
+        number: the number of the step, from 0 on.
         database: another than the packaged one.
 
     Raises:

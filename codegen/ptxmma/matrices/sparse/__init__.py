@@ -9,7 +9,7 @@ A pattern is named as in the spec: of each chunk of 4 elements of a row ``"2:4"`
 
 Matrices are arrays of the dtype of an element type, or of unsigned integers that hold its bits, with ``element`` to say which type that
 is; torch tensors on the CPU serve as well, and give torch tensors.  Negative zero counts as zero.  ``uint8`` is the dtype of u8 and
-holds the bits of every narrower type, and of those of 8 bits: it always needs ``element``.
+holds the bits of every other type of at most 8 bits: it always needs ``element``.
 
 cuSPARSELt's compressed buffers are not converted: the values come first in them, but NVIDIA does not document the metadata that
 follows and reserves to change it.  Go through the sparse matrix: for cuSPARSELt give :func:`decompress`'s result to its own compression.

@@ -29,8 +29,10 @@ class NotSparseError(ValueError):
     """A chunk has more units that are not zero than its pattern keeps.
 
     Attributes:
-        row: of the first such chunk; column: its first column; chunk: its number in the row.
-        count: how many chunks there are like that in all.
+        row: the row of the first such chunk.
+        column: its first column.
+        chunk: its number in the row.
+        count: the number of chunks like that.
     """
 
     def __init__(self, message: str, row: int, column: int, chunk: int, count: int) -> None:
@@ -47,9 +49,9 @@ def parts(shape: tuple[int, ...], group: int, *arrays: tuple[Array, int]) -> Ite
     Parts are views, whatever the strides, so that no more is copied than what is worked on.
 
     Args:
-        shape: of the matrix, padding included.
+        shape: the matrix's, padding included.
         group: elements of a row that stay together.
-        arrays: what is cut, of the same shape but for the last size; with each comes how many of its elements belong to a group.  The last
+        arrays: the arrays to cut, of the same shape but for the last size, each with the number of its elements in a group.  The last
             groups may lack elements, where the matrix is padded.
 
     Yields:
@@ -115,7 +117,7 @@ def occupied_units(nonzero: Bools, coding: Pattern) -> Bytes:
 
 
 def largest(block: Array, start: int, shape: tuple[int, ...], coding: Pattern, element: ElementType) -> Bools:
-    """Which elements of a block are in the units of the largest magnitude of their chunk."""
+    """Return which elements of a block are in the units of the largest magnitude of their chunk."""
     magnitudes = block & magnitude_bits(element)
     if element.form == "float":
         _refuse_infinite(block, magnitudes, start, shape, element)
@@ -146,7 +148,7 @@ def _refuse_infinite(block: Array, magnitudes: Array, start: int, shape: tuple[i
 def refuse_crowded(what: str, array: Array, shape: tuple[int, ...], element: ElementType | None, coding: Pattern) -> None:
     """Raise :class:`NotSparseError` if bits of a type, or a mask, have too many units in a chunk that are not zero.
 
-    ``shape`` is that of the array with its padding.
+    ``shape`` is the array's with its padding.
     """
     magnitude = magnitude_bits(element) if element else True
     count, place, many = 0, 0, 0

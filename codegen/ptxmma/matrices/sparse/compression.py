@@ -31,7 +31,7 @@ def prune(
     Args:
         matrix: C must be a multiple of the chunk.
         pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``, or the sparse instruction that has it.
-        mask: what to keep.
+        mask: the elements to keep.
         element: the element type, where ``matrix`` holds unsigned integers.
         pad: let the last chunk of a row be shorter, as if zeros followed.
 
@@ -127,7 +127,7 @@ def decompress(
     those for FP6 and FP4 do not.
 
     Args:
-        values: of any element type's dtype, or bits.
+        values: the stored elements in any element type's dtype, or as bits.
         metadata: row-major metadata.
         pattern: ``"2:4"``, ``"1:2"``, ``"4:8"``, or the sparse instruction that has it.
         shape: the matrix's own, where it was padded: all of it, or (R, C).

@@ -19,12 +19,14 @@ class Pattern:
 
     Attributes:
         name: ``"2:4"``.
-        chunk: elements that one field describes; kept: those of them that are stored; unit: elements kept or dropped together.
+        chunk: elements that one field describes.
+        kept: elements of a chunk that are stored.
+        unit: elements kept or dropped together.
         units: units of a chunk; stored_units: how many of them are stored.
     """
 
     def __init__(self, spec: Spec, name: str, legal: Sequence[str] = ()) -> None:
-        """``legal`` are the fields that it admits; by default those of every instruction with the pattern."""
+        """``legal`` are the fields that it admits; by default the fields of every instruction with the pattern."""
         entries = [entry for entry in spec.granularities if entry.name == name]
         first = entries[0]
         if first.index_bits * first.indices != FIELD_BITS:
@@ -103,7 +105,7 @@ def _of_type(coding: Pattern, element: str) -> Pattern:
 
 
 def pattern_of(given: str | Pattern | Instruction) -> Pattern:
-    """A pattern, the one of that name, or that of a sparse instruction, with the fields that it admits.
+    """A pattern, the one of that name, or the one of a sparse instruction, with the fields that it admits.
 
     Raises:
         ValueError: no such pattern, or an instruction that is not sparse.

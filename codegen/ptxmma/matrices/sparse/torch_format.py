@@ -29,7 +29,7 @@ def to_torch(values: Any, metadata: Any) -> Compressed:
     The metadata becomes (R, words) of ``int16``, or ``int32`` for ``int8``, in the order in which CUTLASS's kernels read it: for
     each pair of columns of words, groups of 8 rows interleaved such that the words that a thread needs follow one another.
 
-    The pattern is that of the instructions for the type of the values.
+    The pattern is the one of the instructions for the type of the values.
 
     Args:
         values: (R, C * kept / chunk), as :func:`compress` gives them, of a dtype that PyTorch's class holds: ``int8``, ``float16``,
@@ -126,7 +126,7 @@ def _torch_pattern(values: Array, what: str) -> Pattern:
     return pattern(known[values.dtype])
 
 
-#: What ``SparseSemiStructuredTensorCUTLASS`` holds (its ``_DTYPE_SHAPE_CONSTRAINTS``).
+#: The dtypes that ``SparseSemiStructuredTensorCUTLASS`` holds (its ``_DTYPE_SHAPE_CONSTRAINTS``).
 _TORCH_DTYPES = ("int8", "float16", "bfloat16", "float32")
 
 

@@ -96,7 +96,7 @@ def _places(instruction: Instruction, given: Any, memory: Any, memory_start: int
 
 
 def _row_starts(address: Operand, given: Any, memory_start: int, size: int) -> Array:
-    """Where each row begins in the image, by the thread that gives its address; rows lie inside the image."""
+    """The start of each row in the image, by the thread that gives its address; rows lie inside the image."""
     addresses, layout = np.asarray(given), address.layout
     assert layout is not None
     if addresses.shape != (layout.threads,) or addresses.dtype.kind not in "iu":

@@ -32,7 +32,7 @@ def load(instruction: Instruction, tensor_address: Any, memory: Any, immediate: 
 
 
 def load_reduced(instruction: Instruction, tensor_address: Any, memory: Any) -> Moved:
-    """Load columns, and reduce those of each thread; see :func:`ptxmma.emulate`."""
+    """Load columns, and reduce the columns of each thread; see :func:`ptxmma.emulate`."""
     target, qualifiers = operand_of(instruction, "fragment"), instruction.qualifiers
     loaded = load(instruction, tensor_address, memory)
     assert target.element is not None
