@@ -15,6 +15,8 @@ import pytest
 from cuda_calls import Nvcc
 from ptxmma import convert, emulate, instruction, paths
 from ptxmma.catalog.conversion import Arrange
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.shared_memory import SharedLayout, bank_conflicts
 
 Array = npt.NDArray[np.int64]
@@ -187,48 +189,49 @@ def test_vectors_of_an_accumulator_lie_side_by_side(tmp_path: Path) -> None:
         assert bank_conflicts(np.array(addresses[:32]), 8).wavefronts == 2
 
 
-@pytest.mark.parametrize(
-    ("given", "then", "permuted"),
-    [
-        (_WGMMA, ("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16", "wgmma<shape<64, 64, 16>, f32, bf16, bf16>"), False),
-        (
-            ("wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3", "wgmma<shape<64, 128, 32>, f32, e4m3, e4m3>"),
-            ("wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", "wgmma<shape<64, 64, 32>, f32, e4m3, e4m3>"),
-            True,
-        ),
-        (
-            ("wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32", "wgmma<shape<64, 128, 8>, f32, tf32, tf32>"),
-            ("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32", "wgmma<shape<64, 64, 8>, f32, tf32, tf32>"),
-            True,
-        ),
-    ],
-)
-def test_an_accumulator_is_carried_to_the_next_product(
-    given: tuple[str, str], then: tuple[str, str], permuted: bool, tmp_path: Path
-) -> None:
-    accumulator, following = instruction(given[0]).operand("d"), instruction(then[0]).operand("a")
-    carried = f"carried<{given[1]}::d, {then[1]}::a>"
-    source = f"""{_HEADERS}int main() {{
-  using C = {carried};
-  std::printf("%u %d\\n", C::depth(), C::permuted());
-  for (unsigned i = 0; i < {following.elements}; i++) std::printf("%u ", C::source(i));
-  std::printf("\\n");
-  for (unsigned k = 0; k < C::depth(); k++) std::printf("%u ", C::column(k));
+def test_an_accumulator_is_carried_as_it_converts(catalog: Catalog, tmp_path: Path) -> None:
+    """For every accumulator and every A of mma and wgmma of which no thread needs what another has: the elements and the order of K."""
+    found: dict[str, dict[str, Operand]] = {"accumulator": {}, "fragment": {}}
+    for known in catalog.all(lambda entry: entry.family in ("mma", "wgmma")):
+        for operand in (operand for form in known.forms for operand in form.operands if operand.name in ("a", "d")):
+            if operand.layout is not None and operand.layout.axes.keys() == {"row", "col"}:
+                found[operand.kind].setdefault(str(operand.layout.map.bits), operand)
+    pairs = [(d, a, convert(d, a)) for d in found["accumulator"].values() for a in found["fragment"].values()]
+    best = [(d, a, made.permuted or made) for d, a, made in pairs]
+    free = [
+        (d, a, made) for d, a, made in best if not made.why and made.target.tiles == 1 and not any(at["row"] for at in made.source.origins)
+    ]
+    assert {made.target.bits for _, _, made in free} >= {4, 8, 16, 32}
+
+    def fragment(operand: Operand) -> str:
+        assert operand.layout is not None
+        return f"held<layout::{operand.layout.name}, {operand.elements}>"
+
+    printed = "\n".join(f"  print<carried<{fragment(d)}, {fragment(a)}>, {a.elements}>();" for d, a, _ in free)
+    source = f"""{_HEADERS}#include <ptxmma/mma/layouts.cuh>
+#include <ptxmma/wgmma/layouts.cuh>
+template <class Layout, int Elements>
+struct held {{
+  using layout = Layout;
+  static constexpr uint32_t elements = Elements;
+}};
+template <class Carried, unsigned Elements>
+void print() {{
+  std::printf("%d", Carried::permuted());
+  for (unsigned i = 0; i < Elements; i++) std::printf(" %u", Carried::source(i));
+  for (unsigned k = 0; k < Carried::depth(); k++) std::printf(" %u", Carried::column(k));
   std::printf("\\n");
 }}
+int main() {{
+{printed}
+}}
 """
-    (depth, flag), sources, columns = run(source, tmp_path)
-    assert (depth, bool(flag)) == (following.cols, permuted)
-    assert sorted(columns) == list(range(depth))
-    for i, element in enumerate(sources):
-        for lane in range(128):
-            row, k = following.coords(lane, i)
-            assert accumulator.coords(lane, element) == (row, columns[k])
-    conversion = convert(accumulator, following)
-    free = conversion.permuted or conversion
-    (step,) = free.steps
-    assert isinstance(step, Arrange)
-    assert (list(free.k) or list(range(depth)), [element for register in step.registers for element in register]) == (columns, sources)
+    for (d, a, made), (permuted, *numbers) in zip(free, run(source, tmp_path), strict=True):
+        (step,) = made.steps
+        assert isinstance(step, Arrange)
+        columns = list(made.k or range(a.cols))
+        assert numbers == [*(element for register in step.registers for element in register), *columns], (d.layout, a.layout)
+        assert bool(permuted) is (columns != list(range(a.cols)))
 
 
 _KERNELS = """

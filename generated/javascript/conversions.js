@@ -32,7 +32,7 @@ export function conversionOf(source, target, transpose = false) {
   const kinds = Object.keys(database.conversions);
   const plain = { kind: kindOf(from, to, origin), source: from, target: to, origin, order: /** @type {number[]} */ ([]) };
   const along = alongOrder(to, origin);
-  const changed = new Map([...origin, ...pairs(along, along.map((place) => origin.get(place) ?? ""))]);
+  const changed = new Map([...origin, ...inOrder(along, along.map((place) => origin.get(place) ?? ""))]);
   const kind = kindOf(from, to, changed);
   if (kinds.indexOf(kind) >= kinds.indexOf(plain.kind)) return { ...plain, reordered: null };
   return { ...plain, reordered: { kind, source: from, target: to, origin: changed, order: orderOf(to, along, origin, changed), reordered: null } };
@@ -180,6 +180,21 @@ function pairs(targets, sources) {
     left.slice(0, right.length).forEach((key, place) => found.push([key, right[place]]));
   }
   return found;
+}
+
+/**
+ * Bits of both sides in pairs: the elements of a thread in their order, then the others.
+ * @param {string[]} targets
+ * @param {string[]} sources
+ * @returns {[string, string][]}
+ */
+function inOrder(targets, sources) {
+  const elements = (/** @type {string[]} */ keys) => keys.filter((key) => bitOf(key)[0] === "i").sort((one, other) => bitOf(one)[1] - bitOf(other)[1]);
+  const [left, right] = [elements(targets), elements(sources)];
+  /** @type {[string, string][]} */
+  const kept = left.slice(0, right.length).map((key, place) => [key, right[place]]);
+  const rest = (/** @type {string[]} */ keys, /** @type {0 | 1} */ at) => keys.filter((key) => !kept.some((pair) => pair[at] === key));
+  return [...kept, ...pairs(rest(targets, 0), rest(sources, 1))];
 }
 
 /**

@@ -307,9 +307,16 @@ def pairs(targets: Iterable[Bit], sources: Iterable[Bit]) -> list[tuple[Bit, Bit
 
 
 def reordered(target: Side, origin: dict[Bit, Bit]) -> dict[Bit, Bit]:
-    """Return the same matching with the order along an axis of the target changed so that more elements stay where they are."""
-    along = _along(target, origin)
-    return origin | dict(pairs(along, [origin[new] for new in along]))
+    """Return the same matching with the order along an axis of the target changed so that more elements stay where they are.
+
+    The elements of a thread keep their order.
+    """
+    new = _along(target, origin)
+    old = [origin[place] for place in new]
+    elements, given = (sorted(place for place in places if place.name == "i") for places in (new, old))
+    kept = dict(zip(elements, given, strict=False))
+    rest = pairs([place for place in new if place not in kept], [place for place in old if place not in kept.values()])
+    return origin | kept | dict(rest)
 
 
 def order(target: Side, origin: Mapping[Bit, Bit], changed: Mapping[Bit, Bit]) -> tuple[int, ...]:

@@ -318,6 +318,16 @@ PTXMMA_CONSTEXPR_FN uint32_t bit_of_rank(uint32_t rank, uint32_t bits) {
   return bits;
 }
 
+// The columns of a fragment.
+template <class Fragment>
+PTXMMA_CONSTEXPR_FN uint32_t width_of() {
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < Fragment::elements; ++i)
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      if (Fragment::layout::col(lane, i) > last) last = Fragment::layout::col(lane, i);
+  return last + 1;
+}
+
 }  // namespace detail
 
 #ifdef __CUDACC__
@@ -384,7 +394,9 @@ __device__ __forceinline__ auto columns(Register (&registers)[Size], uint32_t fi
 }
 #endif
 
-// The elements of an accumulator that become an A of another product, in its registers: step s takes columns from s * k on.
+// The elements of an accumulator that become an A of another product, in its registers: step s takes columns from s * k on.  It is the
+// conversion that `ptxmma.convert` and `ptxmma layout --as` find without a shuffle: elements of one row stay together, and the others keep
+// their order.  Accumulators of fewer columns than A lie one after another.
 template <class Accumulator, class Next>
 struct carried {
   // The element, in its thread, of the first columns of the accumulator that becomes element i.
@@ -399,7 +411,10 @@ struct carried {
   }
 
   // The column, among the first, that column k of A holds: row k of B has to be that row of the product's second factor.
-  PTXMMA_MEMBER uint32_t column(uint32_t k) { return given::col(next::lane(0, k), source(next::element(0, k))); }
+  PTXMMA_MEMBER uint32_t column(uint32_t k) {
+    const uint32_t from = source(next::element(0, k)), own = from % Accumulator::elements;
+    return given::col(next::lane(0, k), own) + from / Accumulator::elements * detail::width_of<Accumulator>();
+  }
 
   // Whether it is another.
   PTXMMA_MEMBER bool permuted() {
@@ -409,13 +424,7 @@ struct carried {
   }
 
   // Columns of A.
-  PTXMMA_MEMBER uint32_t depth() {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < Next::elements; ++i)
-      for (uint32_t lane = 0; lane < 32; ++lane)
-        if (next::col(lane, i) > most) most = next::col(lane, i);
-    return most + 1;
-  }
+  PTXMMA_MEMBER uint32_t depth() { return detail::width_of<Next>(); }
 
   // The elements of A for a step, in the order of its registers; neighbours go into one register.
   template <class Register, int Size>
