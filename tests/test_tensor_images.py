@@ -287,7 +287,7 @@ def test_the_bound_is_that_of_the_precision_of_sums() -> None:
 
 
 def test_a_product_of_an_opcode_alone_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"does not state m, n, dtype, atype, btype: give them to ptxmma.instruction\(\)"):
+    with pytest.raises(ValueError, match=r"does not state m, n, dtype, atype, btype: give them to ptxmma.instruction\(opcode, m=..., "):
         ptxmma.emulate(_ONE, np.zeros((64, 16)), np.zeros((16, 16)))
 
 
