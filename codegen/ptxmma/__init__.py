@@ -31,7 +31,7 @@ __all__ = [
     "matmul", "pack_bytes", "scaling", "shared_memory", "sparse", "unpack_bytes", "__version__",
 ]  # fmt: skip
 
-#: What not every program needs is imported when it is first asked for: each name with the module that has it, or that it is.
+#: Names that are imported when they are first asked for: each with the module that has it, or that it is.
 _ON_DEMAND = {
     "Emulated": "matrices.emulator", "TensorEmulated": "matrices.emulator", "Moved": "matrices.emulator", "emulate": "matrices.emulator",
     "descriptors": "matrices.descriptors", "interop": "catalog.layouts.interop",

@@ -1,4 +1,4 @@
-"""Where the packaged data lies: the same answer in a checkout, an editable install and a wheel."""
+"""The places of the packaged data: the same answer in a checkout, an editable install and a wheel."""
 
 from __future__ import annotations
 

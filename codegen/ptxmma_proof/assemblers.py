@@ -40,7 +40,7 @@ class Assembler(NamedTuple):
         build: its own version, ``"13.5.37"``.
         ptx: the newest PTX ISA version that it speaks.
         targets: the targets that its ``--gpu-name`` takes: ``"sm_90a"``, ….
-        sha256: of the program.
+        sha256: the digest of the program.
     """
 
     path: str

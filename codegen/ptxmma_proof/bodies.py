@@ -37,7 +37,7 @@ def assemble(
     """Assemble lines as the body of an otherwise empty kernel.
 
     Args:
-        assembler: which one.
+        assembler: the assembler.
         target: the module's.
         declarations: lines above the body, which are not counted.
         lines: the body.

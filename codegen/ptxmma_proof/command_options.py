@@ -1,4 +1,4 @@
-"""What the commands have in common: options, the outcome of a run, and how a run ends."""
+"""The common part of the commands: options, the outcome of a run, and how a run ends."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Comparison(Protocol):
 
     @property
     def agrees(self) -> bool:
-        """Whether every difference is explained."""
+        """True if every difference is explained."""
 
     @property
     def record(self) -> list[Line]:

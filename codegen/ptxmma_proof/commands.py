@@ -168,7 +168,7 @@ def tensor_memory(tvm: Path, spec: Path, overlay: Path | None, record: Path | No
 @spec_options
 @recording
 def descriptors(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
-    """Compare descriptors of tcgen05 with those of CuTe, Triton and JAX; needs nvidia-cutlass, nvcc, triton and jax."""
+    """Compare descriptors of tcgen05 with the descriptors of CuTe, Triton and JAX; needs nvidia-cutlass, nvcc, triton and jax."""
     from ptxmma_proof.peers import descriptor_record
 
     compare(descriptor_record.run, spec, overlay, record, date)

@@ -114,7 +114,7 @@ def misjudged(catalog: Catalog) -> Iterator[tuple[Sighting, str]]:
 
 
 def passes(checked: legality.Legality, asked: str, target: str, version: str) -> bool:
-    """Whether ``ptxmma check``, which applies the rules of the errata, accepts an instruction in compact form."""
+    """Return whether ``ptxmma check``, which applies the rules of the errata, accepts an instruction in compact form."""
     spelling, *operands = asked.split(" ")
     known = checked.find(spelling, target)
     if known is None or not legality.accepted(known[0], target, version):

@@ -51,7 +51,7 @@ class Record(NamedTuple):
 
     @property
     def fails(self) -> bool:
-        """Whether it is refused even with the missing declarations."""
+        """True if it is refused even with the missing declarations."""
         return not any(attempt.accepted for attempt in self.attempts[:2])
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ def run(catalog: Catalog, directory: Path, assemblers: Iterable[Assembler], prog
     Args:
         catalog: ours.
         directory: the reference, as :func:`ptxmma_proof.reference.find` reads it.
-        assemblers: of which the newest that knows a target is asked.
+        assemblers: the assemblers; the newest that knows a target is asked.
         progress: called after every example.
 
     Raises:
@@ -115,7 +115,7 @@ def run(catalog: Catalog, directory: Path, assemblers: Iterable[Assembler], prog
 
 
 def opcodes(catalog: Catalog) -> list[str]:
-    """What the spellings of a catalog's instructions begin with."""
+    """The first words of the spellings of a catalog's instructions."""
     return sorted({entry.opcode or entry.name.split(".")[0] for entry in catalog.database.spec.instructions})
 
 
@@ -123,9 +123,9 @@ def opcodes(catalog: Catalog) -> list[str]:
 
 
 class _Supply(NamedTuple):
-    """What an example lacks: registers to declare and immediates."""
+    """The parts that an example lacks: registers to declare and immediates."""
 
-    registers: dict[str, str]  # by name, with the type
+    registers: dict[str, str]  # the registers, by name, with the type
     immediates: dict[str, str]
 
     def declarations(self) -> list[str]:
@@ -215,7 +215,7 @@ class _Asker:
                 return
 
     def _takes(self, statement: Statement, types: Mapping[str, str], supply: _Supply, target: str) -> bool:
-        """Whether the library accepts a statement with registers of these types."""
+        """Return whether the library accepts a statement with registers of these types."""
         numbers = {name: number for number, name in enumerate(types)}
 
         def typed(match: re.Match[str]) -> str:
@@ -235,7 +235,7 @@ def _find(catalog: Catalog, spelling: str) -> Instruction | None:
 
 
 def _opening(form: OperandForm, name: str) -> str:
-    """What an operand begins with: ``"{"`` a list, ``"["`` an address, ``""`` a register or a constant."""
+    """The first character of an operand: ``"{"`` a list, ``"["`` an address, ``""`` a register or a constant."""
     if ptx.named(name) != [name]:
         return name[0]
     return "{" if form.operand(name).listed else ""

@@ -28,8 +28,8 @@ class Subject(NamedTuple):
     """The instructions in question, line by line: each with each of its operand lists, and with each of its hints and the first list."""
 
     catalog: Catalog
-    instructions: tuple[Instruction, ...]  # of each line
-    forms: tuple[OperandForm, ...]  # of each line
+    instructions: tuple[Instruction, ...]  # the instructions of each line
+    forms: tuple[OperandForm, ...]  # the forms of each line
     lines: Lines
 
     @classmethod
@@ -83,7 +83,7 @@ def banks(catalog: Catalog) -> list[str]:
 
 
 def versions_of(catalog: Catalog, assembler: Assembler) -> list[str]:
-    """The versions to ask an assembler about: those of the spec up to its newest, and its newest."""
+    """The versions to ask an assembler about: the spec's versions up to its newest, and its newest."""
     known = [entry.version for entry in catalog.database.spec.isa_versions]
     spoken = {version for version in known if Version(version) <= assembler.ptx} | {assembler.ptx}
     return sorted(spoken, key=Version)
@@ -135,7 +135,7 @@ def _column(subject: Subject, assembler: Assembler, target: str, said: Mapping[s
 
 
 def differences(subject: Subject, columns: Iterable[Column]) -> Iterator[Difference]:
-    """Where the assemblers and the database differ, lines with the same difference together."""
+    """The differences between the assemblers and the database, lines with the same difference together."""
     for assembler, each in itertools.groupby(columns, key=lambda column: column.assembler):
         own = list(each)
         yield from _differing_targets(subject.catalog, assembler, own)

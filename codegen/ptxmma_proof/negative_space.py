@@ -47,7 +47,7 @@ class Disagreement(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Some neighbours of a family, and those of them that an assembler refuses on a target in its newest version."""
+    """Some neighbours of a family, and the ones that an assembler refuses on a target in its newest version."""
 
     family: str
     target: str
@@ -94,7 +94,7 @@ def speaking(catalog: Catalog, assemblers: Sequence[Assembler], targets: Sequenc
 
 
 def disagreements(catalog: Catalog, batches: Iterable[Batch], explained: Explanations) -> list[Disagreement]:
-    """Where the database and the assemblers differ, targets with the same answer together."""
+    """The differences between the database and the assemblers, targets with the same answer together."""
     accepted_by = functools.cache(Legality(catalog).accepted_by)
     groups: dict[tuple[str, Assembler, str, str], list[str]] = {}
     for batch in batches:

@@ -140,7 +140,7 @@ def representatives(instructions: Iterable[Instruction]) -> Iterator[Instruction
 
 
 def _at_ends(instruction: Instruction) -> bool:
-    """Whether each ranging extent is at an end of its range."""
+    """Return whether each ranging extent is at an end of its range."""
     variant = instruction.variant
     return all(any(variant.extents[name] in (span.first, span.last) for span in variant.form.ranges[name]) for name in variant.ranging)
 
@@ -165,7 +165,7 @@ class OperandLists:
         self._fillings: dict[tuple[object, ...], Callable[[str], str]] = {}
 
     def of(self, instruction: Instruction, changed: Mapping[str, str], own: Iterable[Operands]) -> set[Operands]:
-        """The instruction's own operands, those of its new shape, and as many registers as it would fill."""
+        """The instruction's own operands, the operands of its new shape, and as many registers as it would fill."""
         return {*own, *(self._by_shape.get(changed[SHAPE], ()) if SHAPE in changed else ()), *self._filled(instruction, changed)}
 
     def _filled(self, instruction: Instruction, changed: Mapping[str, str]) -> Iterator[Operands]:
@@ -233,7 +233,7 @@ def _spelled(instruction: Instruction, vocabulary: Vocabulary) -> Iterator[tuple
 
 
 def _together(parts: Sequence[tuple[str, str]]) -> list[list[int]]:
-    """The places of qualifiers that share a value: those of A and B, of C and D, …."""
+    """The places of qualifiers that share a value: the types of A and B, of C and D, …."""
     by_token: dict[str, list[int]] = {}
     for place, (name, token) in enumerate(parts):
         if name and token:

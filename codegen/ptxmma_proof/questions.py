@@ -41,7 +41,7 @@ def quiet(done: int, of: int) -> None:  # a Progress that shows none
     """No progress."""
 
 
-#: The number of the module itself among those of its lines.
+#: The number of the module itself, as its lines have numbers.
 MODULE = -1
 
 #: Each message with the numbers of its lines.
@@ -147,7 +147,7 @@ def _refused(question: Question, left: list[int]) -> dict[int, str]:
 
 
 def _is_of_another(said: str, line: str) -> bool:
-    """Whether an error is about the expansion of another line, for which ptxas names the wrong line."""
+    """Return whether an error is about the expansion of another line, for which ptxas names the wrong line."""
     named = _INSTRUCTION.search(said)
     return named is not None and line.split(".")[0] not in named[1].lower()
 
@@ -185,14 +185,14 @@ def _unread(texts: Sequence[str], tokens: Sequence[str]) -> Iterator[tuple[int, 
 
 
 class _Done(NamedTuple):
-    """How an assembler ended."""
+    """The end of an assembler's run."""
 
     lines: int
     accepted: bool
     head: str  # its message about the lines above the first
-    elsewhere: str  # its message about other files: those of its expansions
+    elsewhere: str  # its message about the files of its expansions
     crashed: bool
-    errors: Mapping[int, tuple[str, str]]  # by line: "error" or "fatal" (the rest was not read), and the text
+    errors: Mapping[int, tuple[str, str]]  # the errors, by line: "error" or "fatal" (the rest was not read), and the text
 
 
 def _assemble(question: Question, lines: Sequence[str]) -> _Done:

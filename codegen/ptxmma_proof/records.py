@@ -22,11 +22,11 @@ def totals(parts: Mapping[str, Part]) -> dict[str, int]:
 
 
 def updated(path: Path, lines: Sequence[Line], catalog: Catalog) -> list[Line]:
-    """The lines of a run and those of other families in a file, without instructions that the catalog lacks.
+    """The lines of a run and the lines of other families in a file, without instructions that the catalog lacks.
 
     Args:
-        path: of the record; it need not exist.
-        lines: of the run, which comes first.
+        path: the path of the record; it need not exist.
+        lines: the lines of the run, which comes first.
         catalog: that knows the family of each instruction.
 
     Raises:

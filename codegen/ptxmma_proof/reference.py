@@ -18,7 +18,7 @@ _HEADING = re.compile(r"#*\s*(\d+(?:\.\d+)+)\.?\s+\S")
 _FENCE = "```"
 _LABEL = "ptx"
 _INDENT = " " * 4
-#: What ends code below a label: prose, a heading.
+#: The text that ends code below a label: prose, a heading.
 _PROSE = re.compile(r"[A-Z#\d]")
 #: A line of a syntax section: the values of a qualifier, or a qualifier that may be left out.
 _PATTERN = re.compile(r"^\s*\.\w+\s*=|\{\s*\.", re.MULTILINE)
@@ -69,7 +69,7 @@ class Example(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """How many lines it has."""
+        """The number of its lines."""
         return len(self.text.splitlines())
 
     @property
@@ -118,7 +118,7 @@ def find(reference: Path, opcodes: Iterable[str]) -> list[Example]:
 
     Args:
         reference: directory of text files.
-        opcodes: what the instructions' spellings begin with: ``"mma"``.
+        opcodes: the first words of the instructions' spellings: ``"mma"``.
 
     Raises:
         NoExamplesError: the directory has no such example.

@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether rules or errata explain every difference."""
+        """True if rules or errata explain every difference."""
         return not self.wrong and all(each.explanation for each in self.disagreements)
 
     def record(self, date: str) -> list[Line]:

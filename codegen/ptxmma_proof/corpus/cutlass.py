@@ -43,7 +43,7 @@ def build(folder: Path, cutlass: Path, googletest: Path | None) -> Iterator[str]
     """Compile the files that have not been compiled, and yield a line about each.
 
     Args:
-        folder: where to.
+        folder: the folder for them.
         cutlass: a checkout.
         googletest: a checkout, which the unit tests include; without it only the examples are compiled.
 

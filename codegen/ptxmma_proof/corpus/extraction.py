@@ -38,7 +38,7 @@ class Found(NamedTuple):
     """A matrix instruction.
 
     Attributes:
-        offset: of its opcode in the text.
+        offset: the offset of its opcode in the text.
         line: the instruction with its registers renamed by the types that they are declared with, see :mod:`ptxmma.ptx.lines`.
         names: the names that its registers have in the text, by those in ``line``.
     """
@@ -69,8 +69,8 @@ def module(text: str, stems: Sequence[str]) -> Module:
     """The matrix instructions of a module.
 
     Args:
-        text: of the module.
-        stems: how the wanted instructions begin: ``"mma"``, ``"fence.proxy.async"``.
+        text: the text of the module.
+        stems: the beginnings of the wanted instructions: ``"mma"``, ``"fence.proxy.async"``.
 
     Raises:
         UnreadableError: no rule reads a piece of the text; the message shows it.
@@ -88,14 +88,14 @@ def module(text: str, stems: Sequence[str]) -> Module:
 
 
 def stems(catalog: Catalog) -> list[str]:
-    """How our instructions begin: with the name of a family of one word, or with an opcode."""
+    """The beginnings of our instructions: the name of a family of one word, or an opcode."""
     families = {entry.family for entry in catalog.database.spec.instructions}
     opcodes = {entry.opcode or entry.syntax.split(".")[0] for entry in catalog.database.spec.instructions}
     return sorted({first if (first := opcode.split(".")[0]) in families else opcode for opcode in opcodes})
 
 
 def begins(spelling: str, stems: Sequence[str]) -> bool:
-    """Whether an instruction begins with one of the stems."""
+    """Return whether an instruction begins with one of the stems."""
     return any(spelling == stem or spelling.startswith(f"{stem}.") for stem in stems)
 
 

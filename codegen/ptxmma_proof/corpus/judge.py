@@ -47,10 +47,10 @@ def judge(
 
     Args:
         catalog: the database.
-        folder: of the corpus.
+        folder: the folder of the corpus.
         assemblers: the newest that knows a target is its judge.
         most: mutants of one kind for each different instruction.
-        cache: where answers are kept.
+        cache: the cache of answers.
         jobs: assemblers at a time, as joblib counts them.
         progress: called with the number of questions answered.
 
@@ -105,9 +105,9 @@ def read(catalog: Catalog, folder: Path) -> Iterator[CorpusFile]:
 
 
 class _Material(NamedTuple):
-    """What the questions are made of."""
+    """The parts of the questions."""
 
-    speakers: Mapping[str, Assembler]  # by target
+    speakers: Mapping[str, Assembler]  # the assembler that speaks for each target
     stems: Sequence[str]
     samples: Samples
     most: int

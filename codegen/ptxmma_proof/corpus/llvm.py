@@ -29,7 +29,7 @@ _NAME = re.compile(rb"(?<=\0)llvm\.nvvm\.(?:wg)?mma\.[\w.]+(?=\0)")
 #: The types and the numbers of a fragment's registers.
 _TYPES = ("i32", "float", "<2 x half>", "double")
 _COUNTS = (1, 2, 4, 8)
-#: Operands after the fragments: those of sparsity and of block scaling, with a zero for each immediate.
+#: Operands after the fragments, for sparsity and block scaling, with a zero for each immediate.
 _SCALES = ("i32", "i16", "i16") * 2
 _TAILS: tuple[tuple[str, ...], ...] = ((), ("i32", "i32 0"), _SCALES, ("i32", "i32 0", *_SCALES), ("i64 0",))
 _TRIPLE = "nvptx64-nvidia-cuda"
@@ -114,7 +114,7 @@ def _function(name: str, signature: _Signature) -> str:
 
 
 def survives(text: str, chip: str, version: str) -> bool:
-    """Whether LLVM can select code for a module, as in :func:`emit`; if it cannot, it ends the process."""
+    """Return whether LLVM can select code for a module, as in :func:`emit`; if it cannot, it ends the process."""
     process = multiprocessing.get_context("fork").Process(target=_try, args=(text, chip, version))
     process.start()
     process.join()
@@ -133,7 +133,7 @@ def emit(text: str, chip: str, version: str) -> str:
         text: IR.
         chip: LLVM's name of the target, ``"sm_90a"``; empty for its default.  For an unknown name, it prints a message and takes the
             default.
-        version: of PTX, ``"80"``; likewise.
+        version: the version of PTX, ``"80"``; likewise.
     """
     binding = _binding()
     module = binding.parse_assembly(f'target triple = "{_TRIPLE}"\n{text}')

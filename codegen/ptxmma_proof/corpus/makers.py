@@ -18,7 +18,7 @@ def build(folder: Path, cutlass: Path | None, googletest: Path | None) -> Iterat
     """Make the missing modules with the compilers that are installed, and yield a line about each.
 
     Args:
-        folder: of the corpus.
+        folder: the folder of the corpus.
         cutlass: a checkout, or None to compile nothing of it.
         googletest: a checkout, or None to compile none of CUTLASS's unit tests.
     """

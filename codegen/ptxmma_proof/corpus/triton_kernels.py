@@ -17,7 +17,7 @@ tl: Any = import_module("triton.language")
 
 #: Rows and columns of D, and the depth of a step.
 _TILES = ((64, 32, 32), (64, 64, 64), (128, 128, 64), (128, 256, 64), (256, 128, 64), (128, 256, 128))
-#: Types of A and B on a chip of each capability, with those of the accumulator.
+#: Types of A and B on a chip of each capability, with the types of the accumulator.
 _TYPES: dict[int, dict[str, tuple[str, ...]]] = {
     80: {"fp16": ("fp32", "fp16"), "bf16": ("fp32",), "i8": ("int32",), "fp32": ("fp32",), "fp64": ("fp64",)},
     90: {"fp16": ("fp32", "fp16"), "bf16": ("fp32",), "i8": ("int32",), "fp8e4nv": ("fp32", "fp16"), "fp8e5": ("fp32",), "fp64": ("fp64",)},

@@ -49,7 +49,7 @@ class Verdict(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether both accept the line or both refuse it.
+        """True if both accept the line or both refuse it.
 
         An operand list that the manual does not allow may be an error of the checker alone.
         """
@@ -78,7 +78,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether the checker and the assemblers agree on everything."""
+        """True if the checker and the assemblers agree on everything."""
         return not self.disagreements and self.counted == self.instructions
 
     def words(self) -> Iterator[str]:

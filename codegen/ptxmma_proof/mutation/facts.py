@@ -22,7 +22,7 @@ _WORDS = frozenset(
 )
 #: Documents without facts about instructions: the edition of the spec, and the pinned programs.
 _NO_FACTS = frozenset({"spec", "assemblers"})
-#: What the manual prints: a witness in the spec rather than a fact of it.
+#: Keys for what the manual prints: a witness in the spec rather than a fact of it.
 _PRINTED = frozenset({"stated", "examples"})
 #: Keys whose values are formulas.
 _FORMULAS = frozenset({"first", "last", "is", "offset", "formula", "swizzle_formula", "base_offset", "alignment", "row_bytes"})
@@ -41,7 +41,7 @@ class Mutant(NamedTuple):
     """One change of one fact: ``after`` replaces the value at ``path`` of a document; None removes it."""
 
     file: str
-    number: int  # of the document
+    number: int  # the number of the document
     path: Path_
     before: Any
     after: Any

@@ -100,13 +100,13 @@ def _renamed_operands(drawn: Words | Transfer, names: Mapping[str, str]) -> Word
 
 
 def _facts(instruction: Instruction) -> tuple[object, ...]:
-    """What a result depends on."""
+    """All that a result depends on."""
     order = [[operand.name for operand in form.operands] for form in instruction.forms]
     return digest.computed(instruction), order, instruction.semantics(), instruction.variant.instruction.scope
 
 
 def _same_tables(one: Spec, other: Spec) -> bool:
-    """Whether the emulator's other tables are the same."""
+    """Return whether the emulator's other tables are the same."""
     return (one.types, one.granularities, one.choices) == (other.types, other.granularities, other.choices)
 
 

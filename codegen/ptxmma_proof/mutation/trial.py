@@ -90,8 +90,8 @@ def run(
     Args:
         spec: the directory of the spec.
         overlay: more of it.
-        count: how many mutants; 0 for all.
-        seed: of the sample.
+        count: the number of mutants; 0 for all.
+        seed: the seed of the sample.
         jobs: processes, as joblib counts them.
         progress: called with the number of mutants tried so far and of all.
 
@@ -167,7 +167,7 @@ class Trial:
             return self._own(documents, mutant.number, stumbled)
 
     def _own(self, documents: list[Document], changed: int, stumbled: str) -> Verdict:
-        """Whether the spec itself contradicts a mutant."""
+        """Return whether the spec itself contradicts a mutant."""
         if problems := list(load.schema_problems(documents[changed])):
             return Verdict(f"{OWN}schema", problems[0].message)
         try:

@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether every difference is explained, and we have every instruction of our families that CuTe has."""
+        """True if every difference is explained, and we have every instruction of our families that CuTe has."""
         return not explanations.unexplained(self.differences) and not self._lacked
 
     @property
@@ -133,9 +133,9 @@ def run(
 
     Args:
         catalog: ours.
-        date: of the run, for the record.
-        choose: which of CuTe's atoms are compared; all of them unless given.
-        types: of the elements of operands in shared memory, as CuTe calls them.
+        date: the date of the run, for the record.
+        choose: the choice of CuTe's atoms that are compared; all of them unless given.
+        types: the types of the elements of operands in shared memory, as CuTe calls them.
         nvcc: NVIDIA's compiler.
 
     Raises:
@@ -168,7 +168,7 @@ def run(
 
 
 def _in_registers(catalog: Catalog, atom: Atom) -> bool:
-    """Whether the instruction of an atom has operands in registers: layouts in tensor memory are compared apart."""
+    """Return whether the instruction of an atom has operands in registers: layouts in tensor memory are compared apart."""
     forms = catalog.find(atom.statements[0].mnemonic).forms
     return any(operand.layout is not None for form in forms for operand in form.operands)
 

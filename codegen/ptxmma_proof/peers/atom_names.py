@@ -1,4 +1,4 @@
-"""What CuTe calls the instructions that move data, and those that multiply into tensor memory; other atoms come with their layouts."""
+"""CuTe's names of the instructions that move data or multiply into tensor memory; other atoms come with their layouts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
         return True
 
     def words(self) -> Iterator[str]:
-        """How many there are."""
+        """The numbers of names and instructions."""
         yield f"{sum(map(len, self.atoms.values()))} names of {len(self.atoms)} instructions"
 
     @property

@@ -1,4 +1,4 @@
-"""Compares the peers' recorded layouts with those of any spec, in milliseconds."""
+"""Compares the peers' recorded layouts with the layouts of any spec, in milliseconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BYTE = 8
 
 
 class Difference(NamedTuple):
-    """Where a peer and we differ: both sides of the first of ``places`` differing places, out of ``of``."""
+    """The difference between a peer and us: both sides of the first of ``places`` differing places, out of ``of``."""
 
     peer: str  # "CuTe" or "PyTorch"
     subject: str  # an atom, a layout in shared memory, a field
@@ -81,7 +81,7 @@ def image(operand: SharedRecord) -> Values:
 
 
 def addresses(operand: SharedRecord, catalog: Catalog) -> Values:
-    """Where our library finds the same elements through CuTe's descriptor."""
+    """The places where our library finds the same elements through CuTe's descriptor."""
     database = catalog.database
     element = next(entry for entry in database.spec.types.elements if entry.bits == operand.bits)
     descriptor = Descriptor.decode(operand.descriptor, database=database)
@@ -116,7 +116,7 @@ class _Comparer:
             self._note(atom.atom or atom.instruction, operand.name, self.known[key], shape_only=operand.kind == "descriptor")
 
     def _decisive(self, instruction: Instruction, operand: Operand) -> tuple[object, ...]:
-        """What the places of an operand depend on."""
+        """All that the places of an operand depend on."""
         named = operand.layout.name if operand.layout else ""
         return named, operand.rows, operand.cols, operand.elements, instruction.sparse, instruction.shape
 

@@ -160,7 +160,7 @@ def _drawn(codec: Codec) -> Iterator[int]:
 
 
 def _of_cute(codec: Codec, field: DescriptorField) -> set[int]:
-    """What a field may hold for the codec's kind on some target that CuTe knows."""
+    """The values that a field may hold for the codec's kind on some target that CuTe knows."""
     if field.name == "m" and field.shift > _M_SHIFT:
         return {128 >> field.shift, 256 >> field.shift}
     known = [case for case in field.cases if not case.targets or any(not target.startswith(_NEWER) for target in case.targets)]

@@ -205,7 +205,7 @@ _BYTE, _HALF = 8, 32
 
 
 def _copies() -> Iterator[_Asked]:
-    """Copies of shared memory, bit by bit: rows first, then the bits of a row, then copies; CuTe numbers halves of rows behind the bits."""
+    """Copies of shared memory, bit by bit: rows first, then the bits of a row, then copies; CuTe numbers halves of rows after the bits."""
     for name, (facts, rows, width, copies) in _COPIED.items():
         axes = (Axis("row", rows), Axis("byte", width, _BYTE), *([Axis("copy", copies)] if copies > 1 else []))
         case = Case(

@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether all peers say the same everywhere."""
+        """True if all peers say the same everywhere."""
         return not any(each.differing for each in self.answers)
 
     def words(self) -> Iterator[str]:

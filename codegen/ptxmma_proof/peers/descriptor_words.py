@@ -1,4 +1,4 @@
-"""What a peer says of the bits of a descriptor, and what we say."""
+"""The bits of a descriptor as a peer says them, and as we do."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def fragment(operand: Operand, threads: Values, values: int, full_columns: int =
     Args:
         operand: one of ours.
         threads: the threads of the first product, in the peer's order.
-        values: how many each thread has in the peer's layout.
+        values: the number of values that each thread has in the peer's layout.
         full_columns: K of the full matrix, for a sparse A.
 
     Raises:

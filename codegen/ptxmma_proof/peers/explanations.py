@@ -1,4 +1,4 @@
-"""Why peers differ: each difference with the reason that a person wrote down for it."""
+"""Reasons why peers differ: each difference with the reason that a person wrote down for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REASONS = Path(__file__).with_name("explained.yaml")
 
 
 class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Why a peer differs; all fields but ``why`` are patterns like those of file names."""
+    """The reason why a peer differs; all fields but ``why`` are patterns, as for file names."""
 
     peer: str
     subject: str
@@ -27,7 +27,7 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     why: str
 
     def speaks_of(self, other: Difference) -> bool:
-        """Whether it explains a difference."""
+        """Return whether it explains a difference."""
         return all(fnmatch.fnmatchcase(getattr(other, name), getattr(self, name)) for name in ("peer", "subject", "operand", "theirs"))
 
 

@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether every difference is explained."""
+        """True if every difference is explained."""
         return not explanations.unexplained(self.differences)
 
     def words(self) -> Iterator[str]:

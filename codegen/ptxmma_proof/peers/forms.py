@@ -92,7 +92,7 @@ def compare(catalog: Catalog, forms: Iterable[Form]) -> Listed:
 
 
 def _differing(form: Form, instruction: Instruction, known: frozenset[str]) -> Iterator[tuple[str, str, str]]:
-    """What differs of a form, what the project says, and what we say."""
+    """The differing part of a form, as the project says it and as we do."""
     operands = _form(form.statement, instruction)
     if isinstance(operands, str):
         yield "form", operands, "other operands"

@@ -204,7 +204,7 @@ def _asm(inside: str) -> tuple[list[str], tuple[Bound, ...]]:
 
 
 def _first_colon(inside: str) -> int:
-    """Where the text ends and the operands begin."""
+    """The place where the text ends and the operands begin."""
     return next((match.start() for match in re.finditer(r'"(?:\\.|[^"\\])*"|:', inside) if match[0] == ":"), len(inside))
 
 

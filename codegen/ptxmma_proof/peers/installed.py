@@ -20,7 +20,7 @@ class Installed(NamedTuple):
     jax: Mosaic
 
     def tools(self, nvcc: str, date: str) -> tuple[Tool, ...]:
-        """What they are, for the record."""
+        """Their names and versions, for the record."""
         return (
             Tool(kind="peer", name=headers.PACKAGE, version=self.cutlass.version, sha256=self.cutlass.digest(), date=date),
             Tool(kind="compiler", name=f"compiler for {headers.PACKAGE}", version=probe.version(nvcc), date=date),
@@ -30,7 +30,7 @@ class Installed(NamedTuple):
 
 
 def find() -> Installed:
-    """What is installed.
+    """Return what is installed.
 
     Raises:
         MissingPeerError: one of them is not.

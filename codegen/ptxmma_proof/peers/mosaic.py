@@ -28,7 +28,7 @@ _EVALUATED: dict[str, Callable[..., int]] = {
     "llvm.and": operator.and_, "llvm.or": operator.or_, "llvm.lshr": operator.rshift,
     "llvm.inttoptr": operator.pos, "llvm.ptrtoint": operator.pos, "llvm.extractvalue": operator.pos,
 }  # fmt: skip
-#: Where the instruction's operands are in the statement; behind them come the scale factors and the metadata.
+#: The places of the instruction's operands in the statement; after them come the scale factors and the metadata.
 _DESCRIPTOR, _REST = 3, 5
 
 
@@ -47,9 +47,9 @@ class Issued(NamedTuple):
     """A ``tcgen05.mma``.
 
     Attributes:
-        opcode: of the instruction.
+        opcode: the opcode of the instruction.
         descriptor: its instruction descriptor.
-        columns: from the start of the scale factors of A and of B, or of the metadata, to what it reads of them.
+        columns: the columns from the start of the scale factors of A and of B, or of the metadata, to what it reads of them.
     """
 
     opcode: str
@@ -87,12 +87,12 @@ def issued(
         m: rows of each CTA.
         n: columns of B of each CTA.
         steps: along K.
-        ctas: of a pair or alone.
+        ctas: 2 for a pair of CTAs, 1 for one alone.
         a_mn: whether A is MN-major.
         b_mn: whether B is MN-major.
         sparse: whether A is sparse.
         scale: type of the scale factors; empty without.
-        padded: rows of A and columns of B whose factors there is room for, and the layout of those of B.
+        padded: rows of A and columns of B whose factors there is room for, and the layout of B's factors.
     """
     with _module() as (ir, body):
         types = {name: ir.Type.parse(name) for name in (element, d, scale or d)}
@@ -115,7 +115,7 @@ def _strides(rows: int, columns: int, layout: str) -> tuple[int, int]:
 
 
 def scale_documentation() -> str:
-    """What JAX says about the order of scale factors in shared memory, with expressions that make it."""
+    """JAX's text about the order of scale factors in shared memory, with expressions that make it."""
     return str(_tcgen05().async_copy_scales_smem_to_tmem.__doc__)
 
 
@@ -133,8 +133,8 @@ def scale_copies(layout: str, columns: int, factors: int) -> list[Copied]:
 
     Args:
         layout: function that makes the layout: ``"b_scales_m64_collective_layout"``.
-        columns: of B, as the layout pads them.
-        factors: in a row.
+        columns: the columns of B, as the layout pads them.
+        factors: the factors in a row.
     """
     shape = (1, factors // 4, 64, 16) if layout.startswith("b_") else (columns // 128, factors // 4, 32, 16)
     return _copies("async_copy_scales_smem_to_tmem", shape, "f8E8M0FNU", (columns, factors), layout)

@@ -11,13 +11,13 @@ from ptxmma_proof.peers import mosaic
 from ptxmma_proof.peers.descriptor_words import Words
 from ptxmma_proof.peers.tensor_cases import instruction_codec
 
-#: MLIR's types of A and B with ours, and those of D.
+#: MLIR's types of A and B with ours, and the types of D.
 _TYPES = {
     "f16": ("f16", {"f16": "f16", "f32": "f32"}), "bf16": ("bf16", {"f32": "f32"}), "i8": ("s8", {"i32": "s32"}),
     "f8E4M3FN": ("e4m3", {"f16": "f16", "f32": "f32"}), "f8E5M2": ("e5m2", {"f16": "f16", "f32": "f32"}), "f4E2M1FN": ("e2m1", {}),
 }  # fmt: skip
 _SCALES = {"f8E8M0FNU": "ue8m0", "f8E4M3FN": "ue4m3"}
-#: Types of A and B with those of scale factors.
+#: Types of A and B with the types of scale factors.
 _SCALED = (("f8E4M3FN", "f8E8M0FNU"), ("f8E5M2", "f8E8M0FNU"), ("f4E2M1FN", "f8E8M0FNU"), ("f4E2M1FN", "f8E4M3FN"))
 _BOTH = (False, True)
 _COLUMNS = (16, 64, 128)

@@ -171,7 +171,7 @@ def read(cutlass: Cutlass, atoms: Iterable[Atom], types: Iterable[str] = TYPES, 
     Args:
         cutlass: the headers.
         atoms: those to ask; they must have layouts.
-        types: of elements in shared memory.
+        types: the types of elements in shared memory.
         nvcc: NVIDIA's compiler, for its own headers and the host compiler that it finds.
 
     Raises:

@@ -20,7 +20,7 @@ _STRUCT = re.compile(r"^struct (SM10\d_\w+)", re.MULTILINE)
 _ASSERT = re.compile(r"static_assert\((.*?),\s*\"", re.DOTALL)
 _OPCODE = re.compile(r'"(tcgen05\.mma[\w.:]*)')
 _DEPTH = re.compile(r"constexpr static int K = (\d+);")
-#: What a condition about sizes is made of.
+#: A condition about sizes.
 _SIZES = re.compile(r"^[MN\d\s%=<>!&|()]+$")
 _MS, _NS = (32, 64, 128, 256), range(1, 257)
 
@@ -33,7 +33,7 @@ class Allowed(NamedTuple):
     Attributes:
         peer: ``"CuTe"`` or ``"TVM"``.
         subject: the definition.
-        facts: of the opcode, and ``k``.
+        facts: the facts of the opcode, and ``k``.
         sizes: all (M, N).
         reads_a: whether A lies in tensor memory.
     """
@@ -54,7 +54,7 @@ class Difference(NamedTuple):
 
 
 def cute(cutlass: Cutlass) -> Iterator[Allowed]:
-    """What the assertions of CuTe's atoms allow."""
+    """The shapes that the assertions of CuTe's atoms allow."""
     text, traits = ((cutlass.include / file).read_text(encoding="utf-8") for file in (_OPERATIONS, _TRAITS))
     starts = [*_STRUCT.finditer(text)]
     for start, end in zip(starts, [*(each.start() for each in starts[1:]), len(text)], strict=True):
@@ -88,7 +88,7 @@ def _facts(opcode: str) -> dict[str, str | int]:
 
 
 def tvm(checkout: Path) -> Iterator[Allowed]:
-    """What TVM's check of shapes allows.
+    """Return the shapes that TVM's check allows.
 
     Raises:
         OSError: its file cannot be read.

@@ -1,6 +1,6 @@
 """Compares PyTorch's compression of structured sparsity with ours, on the CPU.
 
-It uses ``torch.sparse._semi_structured_conversions``, the functions behind ``to_sparse_semi_structured`` with the CUTLASS back end.
+It uses ``torch.sparse._semi_structured_conversions``, the functions that ``to_sparse_semi_structured`` calls with the CUTLASS back end.
 For chunks with no more elements than are kept, both must give the same values and the same metadata.
 """
 

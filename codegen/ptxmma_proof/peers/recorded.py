@@ -46,8 +46,8 @@ class SharedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     bits: int
     rows: int
     depth: int
-    layout: str  # of the shared-memory atom, with its swizzle
-    image: str  # of the operand, before the swizzle
+    layout: str  # the layout of the shared-memory atom, with its swizzle
+    image: str  # the image of the operand, before the swizzle
     descriptor: int
 
 

@@ -24,7 +24,7 @@ class Load(NamedTuple):
         subject: the peer's definition.
         opcode: the instruction.
         split: the columns from the first access to the second, of shapes with two.
-        places: of each lane's elements, (lanes, elements): lane * 2**21 + column * 32 + bit, from the address of the instruction.
+        places: the places of each lane's elements, (lanes, elements): lane * 2**21 + column * 32 + bit, from the instruction's address.
     """
 
     peer: str
@@ -35,7 +35,7 @@ class Load(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """How a load compares: our layout, and where the first element differs in both words; ``wrong`` of ``of`` elements differ."""
+    """The comparison of a load: our layout, and where the first element differs in both words; ``wrong`` of ``of`` elements differ."""
 
     load: Load
     layout: Layout

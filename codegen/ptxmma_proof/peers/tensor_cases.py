@@ -24,8 +24,8 @@ class Axis(NamedTuple):
     """An axis of the peer's numbering.
 
     Attributes:
-        name: of our axis; ``""`` for one that moves nothing.
-        size: in our numbers; of the rows of a pair those of one CTA.
+        name: the name of our axis; ``""`` for one that moves nothing.
+        size: the size in our numbers; for rows of a pair the rows of one CTA.
         finer: the peer's numbers for each of ours, which lie in it one after another.
     """
 
@@ -40,10 +40,10 @@ class Case(NamedTuple):
     Attributes:
         peer: ``"CuTe"`` or ``"TVM"``.
         subject: the peer's definition: ``"UMMA::tmem_frg_1sm<float>, 128 x 256"``.
-        kind: of our operand.
+        kind: the kind of our operand.
         matrix: that it describes.
-        facts: what the conditions of layouts read.
-        numbers: what formulas read.
+        facts: the facts that the conditions of layouts read.
+        numbers: the numbers that formulas read.
         axes: the fastest of the peer's numbering first.
         selected: a selection of the instruction descriptor.
         places: the peer's places as numbers of bits: lane * 2**21 + column * 32 + bit; for each point of the axes in their order.
@@ -61,7 +61,7 @@ class Case(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """How a case compares: our layout, and where the first place differs in both words; ``wrong`` of ``of`` places differ."""
+    """The comparison of a case: our layout, and where the first place differs in both words; ``wrong`` of ``of`` places differ."""
 
     case: Case
     layout: str

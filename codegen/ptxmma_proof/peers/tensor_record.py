@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether every difference is explained."""
+        """True if every difference is explained."""
         return not explanations.unexplained(self.differences)
 
     def words(self) -> Iterator[str]:
@@ -81,7 +81,7 @@ class Outcome(NamedTuple):
         return [run, *self._laid(), *explanations.lines(self.differences)]
 
     def _laid(self) -> Iterator[witnesses.Laid]:
-        """Who lays out each layout of tensor memory, and of the registers of loads and stores."""
+        """The peers that lay out each layout of tensor memory, and of the registers of loads and stores."""
         facts = {layout.name: digest.tensor_layout(layout) for layout in self.catalog.database.spec.tensor_layouts}
         facts |= {each.layout.name: digest.register_layout(self.catalog.database, each.layout) for each in self.loaded}
         agree: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 PACKAGE = "triton"
-#: What each bit of an input adds to the row and to the column; (0, 0) for a bit that moves nothing.
+#: The numbers that each bit of an input adds to the row and to the column; (0, 0) for a bit that moves nothing.
 Bases = Sequence[Sequence[int]]
 
 
@@ -88,12 +88,12 @@ def in_shared(layout: Any, shape: Sequence[int]) -> npt.NDArray[np.int64]:
 def registers(element: str, shape: Sequence[int], layout: Any, atom: str) -> Any:
     """Triton's layout of the registers of four warps, which read or write a matrix by instructions of a shape.
 
-    Its ``reg_bases`` and ``lane_bases`` are those of the elements and of the lanes of the first warp.
+    Its ``reg_bases`` and ``lane_bases`` belong to the elements and the lanes of the first warp.
 
     Args:
         element: its type in Triton: ``"float32"``.
         shape: rows and columns.
-        layout: of the matrix in tensor memory.
+        layout: the layout of the matrix in tensor memory.
         atom: the shape: ``"16x256b"``.
 
     Raises:

@@ -40,7 +40,7 @@ def _matrices() -> Iterator[Case]:
         for bits, skip in ((32, 1), (16, 2)):
             yield from _matrix("tensor-accumulator", "d", ctas, (rows, n), bits, skip, {"n": n})
     for (ctas, rows), (bits, k) in itertools.product(_PATHS, _DEPTHS):
-        if (ctas, rows) != (2, 64):  # its layout of a pair with 64 rows each is that of D
+        if (ctas, rows) != (2, 64):  # its layout of a pair with 64 rows each is D's
             yield from _matrix("tensor-matrix", "a", ctas, (rows, k), bits, 1, {"n": 64, "k": k})
 
 

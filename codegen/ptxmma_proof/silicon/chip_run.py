@@ -51,7 +51,7 @@ class Row(NamedTuple):
     wrong: int  # launches in which an element of the result was wrong
     machine: Mapping[str, int]  # tensor-core instructions
     replay: Launch
-    memory: tuple[tuple[Memory, int, bool], ...]  # of each image its base offset, and whether D was wrong
+    memory: tuple[tuple[Memory, int, bool], ...]  # each image with its base offset, and whether D was wrong
 
 
 class ThisChip(NamedTuple):
@@ -77,7 +77,7 @@ class Outcome(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether no element was wrong."""
+        """True if no element was wrong."""
         return not any(row.wrong for row in self.rows)
 
     def words(self) -> Iterator[str]:
@@ -101,10 +101,10 @@ def run(database: Path, include: Path, target: str | None = None, *, families: I
     Args:
         database: ``ptxmma.json``.
         include: the headers that were generated with it.
-        target: what to compile for; by default the chip's own with all its features, ``"sm_90a"``.
+        target: the target to compile for; by default the chip's own with all its features, ``"sm_90a"``.
         families: only these.
         jobs: processes, as joblib counts them.
-        date: of the run.
+        date: the date of the run.
 
     Raises:
         RuntimeError: no chip, or no compiler.

@@ -31,11 +31,11 @@ class Operands(msgspec.Struct, eq=False):
     """The operands of one launch.
 
     Attributes:
-        registers: by the operands' names, (batch, threads, registers).
+        registers: the registers, by the operands' names, (batch, threads, registers).
         keywords: the same as arguments of :func:`ptxmma.emulate`.
         matrices: ``a``, ``b`` and ``c`` as numbers, (batch or 1, rows, columns); a sparse A with its zeros.
         image: shared memory, for descriptors.
-        descriptors: by the operands' names.
+        descriptors: the descriptors, by the operands' names.
         images: the layouts in that memory, by the operands' names.
     """
 
@@ -48,7 +48,7 @@ class Operands(msgspec.Struct, eq=False):
 
     @property
     def scale_d(self) -> bool:
-        """Whether the instruction adds the addend."""
+        """True if the instruction adds the addend."""
         return bool(self.keywords.get("scale_d", True))
 
 
@@ -56,7 +56,7 @@ class Builder:
     """Makes the operands of one kernel."""
 
     def __init__(self, kernel: Kernel, random: np.random.Generator, draw: Draw, *, swizzle: str | None = None) -> None:
-        """``swizzle``: of all operands in shared memory; a random one for each by default."""
+        """``swizzle``: the swizzle of all operands in shared memory; a random one for each by default."""
         self._kernel, self._random, self._draw, self._swizzle = kernel, random, draw, swizzle
         self._instruction = kernel.instruction
 

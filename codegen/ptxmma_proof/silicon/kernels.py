@@ -125,7 +125,7 @@ class Kernel(NamedTuple):
 
     @property
     def threads(self) -> int:
-        """How many threads execute it together."""
+        """The number of threads that execute it together."""
         return self.instruction.database.spec.scopes[self.instruction.variant.instruction.scope]
 
     @property
@@ -249,11 +249,11 @@ class Chip:
         """The result of kernel ``number``, (batch, threads, registers), or the image after a store.
 
         Args:
-            number: of the kernel.
-            registers: by the operands' names, (batch, threads, registers).
+            number: the number of the kernel.
+            registers: the registers, by the operands' names, (batch, threads, registers).
             image: memory, bytes.
-            descriptors: by the operands' names, for memory that starts at 0.
-            stride: from a row to the next.
+            descriptors: the descriptors, by the operands' names, for memory that starts at 0.
+            stride: the distance from a row to the next.
             scale_d: whether the addend counts.
         """
         kernel = self._kernels[number]

@@ -223,7 +223,7 @@ def _with_bits(chip: Chip, number: int, kernel: Kernel, bits: int, swizzles: Ite
 
 
 def _memory(kernel: Kernel) -> SharedMemory:
-    """What its family reads from shared memory."""
+    """The descriptors that its family reads."""
     spec = kernel.instruction.database.spec
     assert spec.shared_memory is not None
     return read_by(spec, spec.shared_memory, kernel.instruction.variant.instruction.family)

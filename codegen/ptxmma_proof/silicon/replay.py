@@ -38,10 +38,10 @@ class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     Attributes:
         instruction: canonical spelling.
         form: name of the operand form.
-        constants: by the operands' names.
-        seed: of the words in registers and memory.
+        constants: the constants, by the operands' names.
+        seed: the seed of the words in registers and memory.
         image: bytes of shared memory.
-        descriptors: by the operands' names, for shared memory that starts at 0.
+        descriptors: the descriptors, by the operands' names, for shared memory that starts at 0.
         d: digest of D's registers.
     """
 

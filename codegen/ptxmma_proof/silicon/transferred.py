@@ -23,13 +23,13 @@ class Transfer(NamedTuple):
     """The operands of one launch."""
 
     given: dict[str, Any]  # as emulate takes it, by the operands' names
-    registers: dict[str, Array]  # by the operands' names, (1, threads, registers); of addresses: bytes from the start of the memory
+    registers: dict[str, Array]  # the registers, by name, (1, threads, registers); of addresses: bytes from the start of the memory
     image: Array | None = None  # memory before
     stride: int = 0
 
 
 def run(chip: Chip, number: int, kernel: Kernel, seed: int) -> bool:
-    """Whether the chip's result equals the library's, bit for bit."""
+    """Return whether the chip's result equals the library's, bit for bit."""
     made = drawn(kernel, seed)
     left = chip.run(number, made.registers, image=made.image, stride=made.stride)
     return left.tobytes() == emulated(kernel, made).tobytes()
