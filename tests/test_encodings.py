@@ -169,8 +169,8 @@ def test_two_families_of_products_go_together_in_cpp(overlay: Callable[..., Path
             r"tcgen05_mma.yaml:\d+:\d+: 'disable-output-lane' of tcgen05.mma.* has 64 bits; D lies in 128 lanes",
         ),
         (
-            "tensor_memory.yaml", "address: {column: 0, lane: 16}", "address: {column: 0, lane: 9}",
-            r"tensor_memory.yaml:\d+:\d+: addresses have 9 bits for the column, which reach 512 of them; there are 576",
+            "spaces.yaml", "address: {column: 0, lane: 16}", "address: {column: 0, lane: 9}",
+            r"spaces.yaml:\d+:\d+: addresses have 9 bits for the column, which reach 512 of them; there are 576",
         ),
     ],
 )  # fmt: skip

@@ -60,7 +60,8 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, part in enumerate(spec.block_formats):
         yield from unreached(context, part.of, everything, ("block_formats", index, "of"))
     for index, majorness in enumerate(spec.shared_memory.majorness if spec.shared_memory and described else ()):
-        chosen = spec.tensor_products.types if spec.tensor_products and reads("tcgen05", majorness.family) else ()
+        products = any(entry.operation == OPERATION and reads(entry.family, majorness.family) for entry in spec.instructions)
+        chosen = spec.tensor_products.types if spec.tensor_products and products else ()
         read = described.union(*((*types.atype, *types.btype) for types in chosen)) if chosen else described
         yield from _unused(context, majorness.elements, read, ("shared_memory", "majorness", index, "elements"))
 
