@@ -24,7 +24,7 @@ from ptxmma.catalog import layouts
 from ptxmma.catalog.conversion import Conversion, convert
 from ptxmma.catalog.conversion.exchanges import TEXTS
 from ptxmma.catalog.descriptors.codec import Codec
-from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by
+from ptxmma.catalog.descriptors.shared_formats import matrix_formats
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.layouts.expressions import both_ways
 from ptxmma.catalog.names import links
@@ -36,7 +36,7 @@ from ptxmma.generator.emit import index_functions, javascript, python_layouts
 from ptxmma.generator.emit.javascript.bundle import bundled
 from ptxmma.generator.emit.javascript.shortening import template
 from ptxmma.matrices.arrangements import arrangement, names
-from ptxmma.matrices.descriptors import Descriptor, suspicions
+from ptxmma.matrices.descriptors import suspicions
 from ptxmma.matrices.shared.accesses import access_patterns
 from ptxmma.matrices.shared.readable_types import readable
 from ptxmma.matrices.shared_memory import SharedLayout
@@ -503,9 +503,10 @@ def test_csv_is_that_of_the_command(ask: Ask) -> None:
 def _images() -> Iterator[dict[str, Any]]:
     """Options of images: those that fit, and some that do not."""
     drawn = random.Random(5)
-    for majorness, swizzle in itertools.product(("K", "MN"), ("none", "32B", "64B", "128B")):
-        for name, x, k in itertools.product(readable(majorness, None, family="wgmma"), (8, 64), (32, 64, 256)):
-            yield {"type": name, "majorness": majorness, "swizzle": swizzle, "x": x, "k": k, "depth": 16}
+    for majorness, swizzle in itertools.product(("K", "MN"), ("none", "32B", "64B", "128B", "128B_ATOM_32B")):
+        for family in ("wgmma", "tcgen05"):
+            for name, x, k in itertools.product(readable(majorness, None, family=family), (8, 64), (32, 64, 256)):
+                yield {"type": name, "majorness": majorness, "swizzle": swizzle, "x": x, "k": k, "depth": 16, "family": family}
         yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "start": 1024 * drawn.randrange(9)}
         yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "lbo": 16384, "sbo": 2048}
         yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "sbo": 16}
@@ -521,7 +522,7 @@ def test_images_are_those_of_the_library(ask: Ask) -> None:
         try:
             layout = SharedLayout(
                 options["type"], options["majorness"], options["swizzle"], options["x"], options["k"], **given,
-                base_offset=options.get("baseOffset", 0),
+                base_offset=options.get("baseOffset", 0), family=options.get("family", ""),
             )  # fmt: skip
         except ValueError:
             assert "error" in answer, options
@@ -552,22 +553,33 @@ def test_the_script_of_the_explorer_is_javascript(root: Path, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
 
 
-def test_suspicions_of_descriptors_are_those_of_the_library(ask: Ask) -> None:
-    random = np.random.default_rng(0)
-    fields = random.integers(0, 1 << 14, (400, 3)) * random.integers(0, 2, (400, 3)) & ~random.choice([0, 7, 63], (400, 3))
-    numbers = [
-        int(a) | int(b) << 16 | int(c) << 32 | int(h) << 49 for (a, b, c), h in zip(fields, random.integers(0, 1 << 15, 400), strict=True)
-    ]
-    numbers += [mode << 62 | sbo << 32 | 1 << 16 for mode in range(4) for sbo in range(1, 80)]
-    numbers += [0x4000004000010040, 0x4000040000000040, 0, (1 << 64) - 1]
-    asked = [(number, majorness) for number in numbers for majorness in (None, "K", "MN")]
-    answers = ask([{"ask": "suspicions", "bits": hex(number), "majorness": majorness} for number, majorness in asked])
+def test_suspicions_of_descriptors_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
+    """Descriptors of every family, by chance and with one field after the other."""
+    drawn = random.Random(0)
+    asked = []
+    for format in matrix_formats(catalog.database.spec):
+        swizzle = next(field for field in format.fields if field.name == "swizzle")
+        modes = [stored for case in swizzle.cases for stored in case.values.values()]
+        right = sum(field.fixed << field.low for field in format.fields if field.fixed)
+        words = [drawn.getrandbits(64) & drawn.getrandbits(64) & drawn.getrandbits(64) for _ in range(150)]
+        words += [drawn.choice((0, 1, 64, 4096)) | drawn.getrandbits(14) << 16 & ~63 << 16 | drawn.getrandbits(8) << 35 for _ in range(150)]
+        words += [sbo << 32 | 1 << 16 for sbo in range(1, 80)]
+        words = [word & ~(7 << 61) | right | drawn.choice(modes) << swizzle.low for word in words] + [0x4000004000010040, 0]
+        words += [mode << swizzle.low | right | 1 << 52 | base << 49 | 64 << 32 for mode in modes for base in (0, 1)]
+        words += [word ^ 1 << drawn.randrange(46, 61) for word in words[::3]]
+        for word in words:
+            majorness, element = drawn.choice((None, "K", "MN")), drawn.choice((None, None, "f16", "tf32", "e2m1", "f64"))
+            asked.append({"bits": hex(word), "majorness": majorness, "element": element, "family": format.family})
     rules = set()
-    for (number, majorness), answer in zip(asked, answers, strict=True):
-        expected = suspicions(number, majorness)
-        assert [tuple(each) for each in answer] == [tuple(each) for each in expected], hex(number)
+    for question, answer in zip(asked, ask([{"ask": "suspicions", **each} for each in asked]), strict=True):
+        try:
+            bits = int(str(question["bits"]), 16)
+            expected = suspicions(bits, question["majorness"], element=question["element"], family=str(question["family"]))
+        except ValueError:  # bits that name no swizzle mode, or a majorness that the mode does not have
+            expected = []
+        assert [tuple(each) for each in answer] == [tuple(each) for each in expected], question
         rules |= {each.rule for each in expected}
-    assert rules == {"unused", "base", "pattern", "zero", "overlap", "phase", "bytes", "reach"}
+    assert rules == {"unused", "illegal", "type", "base", "pattern", "zero", "overlap", "phase", "bytes", "reach"}
 
 
 def test_every_descriptor_is_explained_as_the_library_explains_it(catalog: Catalog, ask: Ask) -> None:
@@ -593,16 +605,17 @@ def test_every_descriptor_is_explained_as_the_library_explains_it(catalog: Catal
 def test_descriptors_are_read_as_the_library_reads_them(catalog: Catalog, ask: Ask) -> None:
     drawn = random.Random(7)
     words = [0x4000004000010040, 0, 2**64 - 1, *(drawn.getrandbits(64) for _ in range(200))]
-    for bits, answer in zip(words, ask([{"ask": "decode", "bits": str(bits)} for bits in words]), strict=True):
-        known = Descriptor.decode(bits)
-        assert answer == {name: getattr(known, name) for name in answer}
-        assert list(answer) == [field.name for field in matrix_format(catalog.database.spec, "wgmma").fields]
+    for format in matrix_formats(catalog.database.spec):
+        codec = Codec(catalog.database.spec, format)
+        answers = ask([{"ask": "decode", "bits": str(bits), "family": format.family} for bits in words])
+        assert [list(answer) for answer in answers] == [[field.name for field in codec.parameters]] * len(words)
+        assert answers == [codec.decode(bits) for bits in words]
 
 
 def test_swizzles_and_offsets_are_the_formulas(catalog: Catalog, ask: Ask) -> None:
     spec = catalog.database.spec
     assert spec.shared_memory is not None
-    memory = read_by(spec, spec.shared_memory, "wgmma")
+    memory = spec.shared_memory
     points = [[address, mode.bytes, base] for mode in memory.swizzles for base in range(8) for address in range(0, 4096, 16)]
     (moved,) = ask([{"ask": "function", "name": "swizzle", "points": points}])
     formula = parse(memory.swizzle_formula)

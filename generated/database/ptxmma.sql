@@ -854,6 +854,23 @@ CREATE TABLE examples (
   "source" TEXT NOT NULL
 );
 
+CREATE TABLE suspicion_let (
+  "name" TEXT PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "value" TEXT NOT NULL
+);
+
+-- A sign of a mistake in a matrix descriptor, whose bits instructions accept silently.
+CREATE TABLE suspicion_rules (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "rule" TEXT NOT NULL,
+  "field" TEXT NOT NULL,
+  "severity" TEXT NOT NULL,
+  "when" TEXT NOT NULL,
+  "text" TEXT NOT NULL
+);
+
 -- Element types that go together: any of each list with any of the others.
 CREATE TABLE product_types (
   "id" INTEGER PRIMARY KEY,
@@ -6916,6 +6933,26 @@ INSERT INTO examples VALUES
 (3,2,'Figure 168','MN','none','bf16',2,2,'((8,1,2),(8,2)):((1,8,64),(8,128))',128,64,16,8,'9.7.15.5.1.2.1.3'),
 (4,3,'Figure 169','MN','32B','bf16',2,2,'((8,2,2),(8,2)):((1,8,128),(16,256))',128,256,16,32,'9.7.15.5.1.2.1.3'),
 (5,4,'Figure 170','MN','64B','bf16',2,2,'((8,4,2),(8,2)):((1,8,256),(32,512))',256,512,32,64,'9.7.15.5.1.2.1.3');
+
+INSERT INTO suspicion_let VALUES
+('first',0,'start_address // span * span'),
+('phase',1,'inside // span * span'),
+('group',2,'lines * span'),
+('raw',3,'value // units'),
+('meant',4,'raw // units'),
+('end',5,'least_start + value');
+
+INSERT INTO suspicion_rules VALUES
+(1,0,'illegal','leading_mode','warning','leading_mode == 1 and along_k == 0','leading_mode = address is for K-major matrices only'),
+(2,1,'illegal','leading_mode','warning','leading_mode == 1 and base_offset != 0','leading_mode = address needs base offset 0, not {base_offset}'),
+(3,2,'base','base_offset','warning','span == alignment and base_offset != 0','a base offset of {base_offset}, but nothing is swizzled: it has no effect'),
+(4,3,'pattern','base_offset','warning','base_offset != 0 and span != alignment and misplaced','a base offset of {base_offset}, but a pattern that starts {phase} bytes after a multiple of {pattern} needs {phase_needed}'),
+(5,4,'pattern','start_address','note','base_offset == 0 and span != alignment and misplaced','{start_address} is not in the first line of a pattern, which repeats every {pattern} bytes: right where the matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at {first} needs base offset {needed}'),
+(6,5,'zero','','warning','by_all and value == 0','{name} is 0: all groups of {lines} lines start at one address{only}'),
+(7,6,'overlap','','warning','(by_all or value > units) and 0 < value < group','{name} is {value} bytes, but a group of {lines} lines takes {group}: they overlap{only}'),
+(8,7,'phase','','warning','(by_all or value > units) and value >= group and value % pattern != 0','{name} = {value} is not a multiple of {pattern}, the bytes of a pattern: groups differ in their swizzle phase{only}'),
+(9,8,'reach','','warning','(by_all or value > units) and end >= reach','{name} leads from {least_start} to {end}; descriptors reach below {reach}{only}'),
+(10,9,'bytes','','warning','raw != 0 and raw % group == 0 and (value > 64 * group and value > 64 * other or raw == group and value != group and other != group)','{name} holds {raw}, which means {value} bytes, since the field counts units of {units}: are {raw} bytes meant? They are {meant} in the field');
 
 INSERT INTO product_types VALUES
 (1,0,'[{"kind":["kind::f16"]}]','9.7.16.2.1, Table 39'),

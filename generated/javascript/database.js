@@ -3246,65 +3246,65 @@ export const database = {
   {"name":"tcgen05_zero_column_mask","title":"Zero-column mask descriptor","family":"tcgen05","bits":64,"spare":"zero","fields":"45+12"}
  ],
  "fields": {
-  "columns": ["name","title","low","width","cases","unit","shift","less","fixed","upper"],
+  "columns": ["name","title","low","width","default","cases","unit","shift","less","fixed","upper"],
   "rows": [
-   ["start_address","start of the matrix in shared memory",0,14,null,"bytes",4],
-   ["leading_byte_offset","leading dimension byte offset (LBO)",16,14,null,"bytes",4],
-   ["stride_byte_offset","stride dimension byte offset (SBO)",32,14,null,"bytes",4],
-   ["base_offset","base offset: 0 where the swizzle pattern starts at a multiple of its own size",49,3],
-   ["swizzle","swizzle mode",62,2,"0"],
-   ["leading_byte_offset","leading dimension byte offset (LBO); with leading_mode address, the shared address of the second part",16,14,null,"bytes",4],
-   ["version","version of the format",46,3,null,null,null,null,1],
-   ["leading_mode","whether the leading dimension is a byte offset or an absolute address",52,1,"1+2"],
-   ["lut_start","first byte of the 24 that .decompress::lut::b uses of the 48 in a block of B",53,1,"3+2","bytes"],
-   ["swizzle","swizzle mode",61,3,"5"],
-   ["sparsity_selector","sparsity selector",0,2,"6"],
-   ["sparse","whether A is sparse",2,1],
-   ["saturate","whether sums of integers saturate",3,1,"7"],
-   ["dtype","element type of D",4,2,"8+3"],
-   ["atype","element type of A",7,3,"11+5"],
-   ["btype","element type of B",10,3,"11+5"],
-   ["negate_a","whether A is negated",13,1,"16"],
-   ["negate_b","whether B is negated",14,1,"16"],
-   ["a_majorness","majorness of A in shared memory; MN is the manual's transpose",15,1,"17+3"],
-   ["b_majorness","majorness of B in shared memory; MN is the manual's transpose",16,1,"17+3"],
-   ["n","N, columns of B",17,6,null,null,3],
-   ["m","M, rows of A",24,5,null,null,4],
-   ["k","K, depth",29,1,"20+12"],
-   ["max_shift","largest shift at which .ws may reuse B",30,2,"32","columns"],
-   ["scale_b_id","scale factor data ID of B",4,2],
-   ["atype","element type of A",7,3,"33"],
-   ["btype","element type of B",10,3,"33"],
-   ["negate_a","whether A is negated",13,1],
-   ["negate_b","whether B is negated",14,1],
-   ["a_majorness","majorness of A in shared memory; MN is the manual's transpose",15,1,"34"],
-   ["b_majorness","majorness of B in shared memory; MN is the manual's transpose",16,1,"34"],
-   ["scale_type","type of the scale factors of A and B",23,1,"35"],
-   ["scale_a_lanes","lanes over which the scale factors of A lie",26,1,"36+2","lanes"],
-   ["m","M, rows of A",27,2,null,null,7],
-   ["scale_a_id","scale factor data ID of A",29,2],
-   ["k","K, depth",31,1,"38+4"],
-   ["scale_b_id","scale factor data ID of B",4,2,"42+2"],
-   ["atype","element type of A",7,3,"44"],
-   ["btype","element type of B",10,2,"44"],
-   ["sparsity_version","version of sparsity: 1 on sm_107a, 0 elsewhere; of a dense product it means nothing",12,1,"45+3"],
-   ["a_majorness","majorness of A in shared memory; MN is the manual's transpose",15,1,"17"],
-   ["b_majorness","majorness of B in shared memory; MN is the manual's transpose",16,1,"17"],
-   ["scale_type","type of the scale factors of A and B",23,2,"48+3"],
-   ["scale_a_id","scale factor data ID of A",29,2,"42+2"],
-   ["k","K, depth",31,1,"51+5",null,null,null,null,3],
-   ["start_count_0","columns of the pattern that sub-mask 0 leaves out at its start",0,8,null,"columns"],
-   ["start_count_1","columns of the pattern that sub-mask 1 leaves out at its start",8,8,null,"columns"],
-   ["start_count_2","columns of the pattern that sub-mask 2 leaves out at its start",16,8,null,"columns"],
-   ["start_count_3","columns of the pattern that sub-mask 3 leaves out at its start",24,8,null,"columns"],
-   ["first_span_0","whether the pattern of sub-mask 0 begins with columns of zeros",32,1],
-   ["first_span_1","whether the pattern of sub-mask 1 begins with columns of zeros",33,1],
-   ["first_span_2","whether the pattern of sub-mask 2 begins with columns of zeros",34,1],
-   ["first_span_3","whether the pattern of sub-mask 3 begins with columns of zeros",35,1],
-   ["non_zero_mask","whether there is a mask; 0: every column is used",39,1],
-   ["skip_span","columns in a row that are taken as zeros",40,8,null,"columns",null,1],
-   ["use_span","columns in a row that are used",48,8,null,"columns",null,1],
-   ["column_shift","columns by which B is shifted: at most 32, with M of 32 at most 16",56,6,null,"columns"]
+   ["start_address","start of the matrix in shared memory",0,14,null,null,"bytes",4],
+   ["leading_byte_offset","leading dimension byte offset (LBO)",16,14,null,null,"bytes",4],
+   ["stride_byte_offset","stride dimension byte offset (SBO)",32,14,null,null,"bytes",4],
+   ["base_offset","base offset: 0 where the swizzle pattern starts at a multiple of its own size",49,3,0],
+   ["swizzle","swizzle mode",62,2,0,"0"],
+   ["leading_byte_offset","leading dimension byte offset (LBO); with leading_mode address, the shared address of the second part",16,14,null,null,"bytes",4],
+   ["version","version of the format",46,3,null,null,null,null,null,1],
+   ["leading_mode","whether the leading dimension is a byte offset or an absolute address",52,1,0,"1+2"],
+   ["lut_start","first byte of the 24 that .decompress::lut::b uses of the 48 in a block of B",53,1,0,"3+2","bytes"],
+   ["swizzle","swizzle mode",61,3,0,"5"],
+   ["sparsity_selector","sparsity selector",0,2,0,"6"],
+   ["sparse","whether A is sparse",2,1,0],
+   ["saturate","whether sums of integers saturate",3,1,0,"7"],
+   ["dtype","element type of D",4,2,null,"8+3"],
+   ["atype","element type of A",7,3,null,"11+5"],
+   ["btype","element type of B",10,3,null,"11+5"],
+   ["negate_a","whether A is negated",13,1,0,"16"],
+   ["negate_b","whether B is negated",14,1,0,"16"],
+   ["a_majorness","majorness of A in shared memory; MN is the manual's transpose",15,1,0,"17+3"],
+   ["b_majorness","majorness of B in shared memory; MN is the manual's transpose",16,1,0,"17+3"],
+   ["n","N, columns of B",17,6,null,null,null,3],
+   ["m","M, rows of A",24,5,null,null,null,4],
+   ["k","K, depth",29,1,0,"20+12"],
+   ["max_shift","largest shift at which .ws may reuse B",30,2,0,"32","columns"],
+   ["scale_b_id","scale factor data ID of B",4,2,0],
+   ["atype","element type of A",7,3,null,"33"],
+   ["btype","element type of B",10,3,null,"33"],
+   ["negate_a","whether A is negated",13,1,0],
+   ["negate_b","whether B is negated",14,1,0],
+   ["a_majorness","majorness of A in shared memory; MN is the manual's transpose",15,1,0,"34"],
+   ["b_majorness","majorness of B in shared memory; MN is the manual's transpose",16,1,0,"34"],
+   ["scale_type","type of the scale factors of A and B",23,1,null,"35"],
+   ["scale_a_lanes","lanes over which the scale factors of A lie",26,1,0,"36+2","lanes"],
+   ["m","M, rows of A",27,2,null,null,null,7],
+   ["scale_a_id","scale factor data ID of A",29,2,0],
+   ["k","K, depth",31,1,0,"38+4"],
+   ["scale_b_id","scale factor data ID of B",4,2,0,"42+2"],
+   ["atype","element type of A",7,3,null,"44"],
+   ["btype","element type of B",10,2,null,"44"],
+   ["sparsity_version","version of sparsity: 1 on sm_107a, 0 elsewhere; of a dense product it means nothing",12,1,0,"45+3"],
+   ["a_majorness","majorness of A in shared memory; MN is the manual's transpose",15,1,0,"17"],
+   ["b_majorness","majorness of B in shared memory; MN is the manual's transpose",16,1,0,"17"],
+   ["scale_type","type of the scale factors of A and B",23,2,null,"48+3"],
+   ["scale_a_id","scale factor data ID of A",29,2,0,"42+2"],
+   ["k","K, depth",31,1,0,"51+5",null,null,null,null,3],
+   ["start_count_0","columns of the pattern that sub-mask 0 leaves out at its start",0,8,0,null,"columns"],
+   ["start_count_1","columns of the pattern that sub-mask 1 leaves out at its start",8,8,0,null,"columns"],
+   ["start_count_2","columns of the pattern that sub-mask 2 leaves out at its start",16,8,0,null,"columns"],
+   ["start_count_3","columns of the pattern that sub-mask 3 leaves out at its start",24,8,0,null,"columns"],
+   ["first_span_0","whether the pattern of sub-mask 0 begins with columns of zeros",32,1,0],
+   ["first_span_1","whether the pattern of sub-mask 1 begins with columns of zeros",33,1,0],
+   ["first_span_2","whether the pattern of sub-mask 2 begins with columns of zeros",34,1,0],
+   ["first_span_3","whether the pattern of sub-mask 3 begins with columns of zeros",35,1,0],
+   ["non_zero_mask","whether there is a mask; 0: every column is used",39,1,0],
+   ["skip_span","columns in a row that are taken as zeros",40,8,null,null,"columns",null,1],
+   ["use_span","columns in a row that are used",48,8,null,null,"columns",null,1],
+   ["column_shift","columns by which B is shifted: at most 32, with M of 32 at most 16",56,6,0,null,"columns"]
   ]
  },
  "cases": {
@@ -3372,77 +3372,133 @@ export const database = {
   "alignment": 16,
   "banks": {"count":32,"bytes":4,"source":"CUDA C++ Programming Guide, Compute Capabilities"},
   "tensor_map": {"largest_box":256,"alignment":128,"source":"CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access"},
+  "swizzles": [
+   {"name":"none","title":"no swizzle (interleaved)","bytes":16,"pattern":16,"cute":"Swizzle<0,4,3>","atom_mn":[1,8],"atom_k":[8,1],"tma":"CU_TENSOR_MAP_SWIZZLE_NONE","source":"9.7.15.5.1.2"},
+   {"name":"32B","title":"32-byte swizzle","bytes":32,"pattern":256,"cute":"Swizzle<1,4,3>","atom_mn":[2,8],"atom_k":[8,2],"tma":"CU_TENSOR_MAP_SWIZZLE_32B","source":"9.7.15.5.1.2"},
+   {"name":"64B","title":"64-byte swizzle","bytes":64,"pattern":512,"cute":"Swizzle<2,4,3>","atom_mn":[4,8],"atom_k":[8,4],"tma":"CU_TENSOR_MAP_SWIZZLE_64B","source":"9.7.15.5.1.2"},
+   {"name":"128B","title":"128-byte swizzle","bytes":128,"pattern":1024,"cute":"Swizzle<3,4,3>","atom_mn":[8,8],"atom_k":[8,8],"tma":"CU_TENSOR_MAP_SWIZZLE_128B","source":"9.7.15.5.1.2"},
+   {
+    "name": "128B_ATOM_32B",
+    "title": "128-byte swizzle of 32-byte atoms",
+    "bytes": 128,
+    "pattern": 512,
+    "formula": "address ^ ((((address >> 7) - base_offset) % (span // 32)) << 5)",
+    "cute": "Swizzle<2,5,2>",
+    "atom_mn": [8,4],
+    "atom_k": [0,0],
+    "tma": "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B",
+    "source": "9.7.16.10.6"
+   }
+  ],
   "layouts": [
    {
     "majorness": "K",
     "swizzles": ["none"],
     "cute": "((8,m),(T,2k)):((1T,SBO),(1,LBO))",
-    "offset": "(x // 8) * sbo + (x % 8) * 16 + (k // 16) * lbo + k % 16",
     "lbo": "from the first to the second 16 bytes along k",
     "sbo": "from the first 8 rows to the next 8 along x",
-    "source": "9.7.15.5.1.2.1.3"
+    "source": "9.7.15.5.1.2.1.3",
+    "lines": 8,
+    "panels": "lbo",
+    "groups": "sbo"
    },
    {
     "majorness": "K",
     "swizzles": ["32B","64B","128B"],
     "cute": "((8,m),(T,2k)):((span/16 T,SBO),(1,T))",
-    "offset": "(x // 8) * sbo + (x % 8) * span + k % span + (k // span) * lbo",
     "lbo": "from the first span bytes to the next along k: only an operand wider than the span uses it, which is a sparse B with 32B",
     "sbo": "from the first 8 rows to the next 8 along x",
-    "source": "H200"
+    "source": "H200",
+    "lines": 8,
+    "panels": "lbo",
+    "groups": "sbo"
    },
    {
     "majorness": "MN",
     "swizzles": ["none"],
     "cute": "((T,1,m),(8,k)):((1,T,SBO),(1T,LBO))",
-    "offset": "(x // 16) * sbo + x % 16 + (k % 8) * 16 + (k // 8) * lbo",
     "lbo": "from the first 8 columns to the next 8 along k",
     "sbo": "from the first to the second 16 bytes along x",
-    "source": "9.7.15.5.1.2.1.3"
+    "source": "9.7.15.5.1.2.1.3",
+    "lines": 8,
+    "panels": "sbo",
+    "groups": "lbo"
    },
    {
     "majorness": "MN",
     "swizzles": ["32B","64B","128B"],
     "cute": "((T,span/16,m),(8,k)):((1,T,LBO),(span/16 T,SBO))",
-    "offset": "(x // span) * lbo + x % span + (k % 8) * span + (k // 8) * sbo",
     "lbo": "from the first span bytes to the next along x",
     "sbo": "from the first 8 columns to the next 8 along k",
-    "source": "9.7.15.5.1.2.1.3"
-   }
-  ],
-  "swizzles": [
+    "source": "9.7.15.5.1.2.1.3",
+    "lines": 8,
+    "panels": "lbo",
+    "groups": "sbo"
+   },
    {
-    "name": "none",
-    "title": "no swizzle (interleaved)",
-    "bytes": 16,
-    "pattern": 16,
-    "cute": "Swizzle<0,4,3>",
-    "atom_mn": [1,8],
-    "atom_k": [8,1],
-    "tma": "CU_TENSOR_MAP_SWIZZLE_NONE",
-    "source": "9.7.15.5.1.2",
-    "encoding": 0
-   },
-   {"name":"32B","title":"32-byte swizzle","bytes":32,"pattern":256,"cute":"Swizzle<1,4,3>","atom_mn":[2,8],"atom_k":[8,2],"tma":"CU_TENSOR_MAP_SWIZZLE_32B","source":"9.7.15.5.1.2","encoding":3},
-   {"name":"64B","title":"64-byte swizzle","bytes":64,"pattern":512,"cute":"Swizzle<2,4,3>","atom_mn":[4,8],"atom_k":[8,4],"tma":"CU_TENSOR_MAP_SWIZZLE_64B","source":"9.7.15.5.1.2","encoding":2},
-   {"name":"128B","title":"128-byte swizzle","bytes":128,"pattern":1024,"cute":"Swizzle<3,4,3>","atom_mn":[8,8],"atom_k":[8,8],"tma":"CU_TENSOR_MAP_SWIZZLE_128B","source":"9.7.15.5.1.2","encoding":1}
-  ],
-  "descriptor": "descriptor",
-  "readable": {"K":["f16","bf16","tf32","e4m3","e5m2","u8","s8","b1"],"MN":["f16","bf16"]},
-  "strides": {
-   "K": {
-    "none": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
-    "32B": {"all":["sbo"],"users":{"lbo":["B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
-    "64B": {"all":["sbo"],"users":{"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
-    "128B": {"all":["sbo"],"users":{"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}}
-   },
-   "MN": {
-    "none": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
-    "32B": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
-    "64B": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
-    "128B": {"all":["sbo"],"users":{"lbo":["B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}}
+    "majorness": "MN",
+    "swizzles": ["128B_ATOM_32B"],
+    "cute": "((T,8,m),(4,k)):((1,T,LBO),(8T,SBO))",
+    "lbo": "from the first span bytes to the next along x",
+    "sbo": "from the first 4 columns to the next 4 along k",
+    "source": "CuTe 4.2.0",
+    "lines": 4,
+    "panels": "lbo",
+    "groups": "sbo"
    }
-  }
+  ],
+  "families": [
+   {
+    "family": "wgmma",
+    "descriptor": "descriptor",
+    "encodings": {"none":0,"128B":1,"64B":2,"32B":3},
+    "reads": [
+     {"majorness":"K","swizzles":["none","32B","64B","128B"],"elements":["f16","bf16","tf32","e4m3","e5m2","u8","s8","b1"]},
+     {"majorness":"MN","swizzles":["none","32B","64B","128B"],"elements":["f16","bf16"]}
+    ],
+    "padded": [],
+    "strides": {
+     "K": {
+      "none": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+      "32B": {"all":["sbo"],"users":{"lbo":["B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+      "64B": {"all":["sbo"],"users":{"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+      "128B": {"all":["sbo"],"users":{"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}}
+     },
+     "MN": {
+      "none": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+      "32B": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+      "64B": {"all":["lbo","sbo"],"users":{"lbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}},
+      "128B": {"all":["sbo"],"users":{"lbo":["B of wgmma","B of wgmma.sp"],"sbo":["A of wgmma","A of wgmma.sp","B of wgmma","B of wgmma.sp"]}}
+     }
+    }
+   },
+   {
+    "family": "tcgen05",
+    "descriptor": "tcgen05_descriptor",
+    "encodings": {"none":0,"128B_ATOM_32B":1,"128B":2,"64B":4,"32B":6},
+    "reads": [
+     {"majorness":"K","swizzles":["none","32B","64B","128B"],"elements":["f16","bf16","tf32","e4m3","e5m2","u8","s8","s1z4m11","e2m1"]},
+     {"majorness":"MN","swizzles":["none","32B","64B","128B"],"elements":["f16","bf16","e4m3","e5m2","u8","s8","s1z4m11"]},
+     {"majorness":"MN","swizzles":["128B_ATOM_32B"],"elements":["tf32"]}
+    ],
+    "padded": [{"majorness":"K","swizzles":["none","32B","64B","128B"],"elements":["e2m1","e3m2","e2m3"]},{"majorness":"MN","swizzles":["none","32B","64B","128B"],"elements":["e2m1","e3m2","e2m3"]}],
+    "strides": {
+     "K": {
+      "none": {"all":["sbo"],"users":{"lbo":["A of tcgen05","B of tcgen05"],"sbo":["A of tcgen05","B of tcgen05"]}},
+      "32B": {"all":["sbo"],"users":{"lbo":["A of tcgen05","B of tcgen05"],"sbo":["A of tcgen05","B of tcgen05"]}},
+      "64B": {"all":["sbo"],"users":{"lbo":["A of tcgen05","B of tcgen05"],"sbo":["A of tcgen05","B of tcgen05"]}},
+      "128B": {"all":["sbo"],"users":{"sbo":["A of tcgen05","B of tcgen05"]}}
+     },
+     "MN": {
+      "none": {"all":["sbo"],"users":{"lbo":["A of tcgen05","B of tcgen05"],"sbo":["A of tcgen05","B of tcgen05"]}},
+      "32B": {"all":["lbo"],"users":{"lbo":["A of tcgen05","B of tcgen05"],"sbo":["A of tcgen05","B of tcgen05"]}},
+      "64B": {"all":["lbo"],"users":{"lbo":["A of tcgen05","B of tcgen05"],"sbo":["A of tcgen05","B of tcgen05"]}},
+      "128B": {"all":["lbo"],"users":{"lbo":["A of tcgen05","B of tcgen05"],"sbo":["A of tcgen05","B of tcgen05"]}},
+      "128B_ATOM_32B": {"all":["lbo","sbo"],"users":{"lbo":["A of tcgen05","B of tcgen05"],"sbo":["A of tcgen05","B of tcgen05"]}}
+     }
+    }
+   }
+  ]
  },
  "tensor": [
   {

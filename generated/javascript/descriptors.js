@@ -25,16 +25,32 @@ function expandedField(number) {
   return cases === undefined ? field : { ...field, cases: numbersOf(cases).map((place) => fieldCases[place]) };
 }
 
-/** What the database says of shared memory; undefined where it says nothing. */
-export const memoryFacts = database.memory && expandedMemory(database.memory);
+/** @type {Map<string, MemoryFacts>} */
+const knownMemory = new Map();
 
 /**
- * @param {NonNullable<typeof database.memory>} memory
- * @returns {MemoryFacts}
+ * The facts about the matrices that the instructions of a family read from shared memory; by default the database's first family with
+ * matrix descriptors.  Undefined where there are none.
+ * @param {string} [family]
+ * @returns {MemoryFacts | undefined}
  */
-function expandedMemory(memory) {
-  return { ...memory, descriptor: descriptorFormats.find((format) => format.name === memory.descriptor)?.fields ?? [] };
+export function sharedMemoryOf(family) {
+  const every = database.memory?.families ?? [];
+  const own = family === undefined ? every[0] : every.find((each) => `${family}.`.startsWith(`${each.family}.`));
+  const format = descriptorFormats.find((each) => each.name === own?.descriptor);
+  if (!database.memory || !own || !format) return undefined;
+  const known = knownMemory.get(own.family);
+  if (known) return known;
+  const { families, ...shared } = database.memory;
+  const swizzles = shared.swizzles.filter(({ name }) => name in own.encodings).map((mode) => ({ ...mode, encoding: own.encodings[mode.name] }));
+  const layouts = shared.layouts.map((each) => ({ ...each, swizzles: each.swizzles.filter((name) => name in own.encodings) })).filter((each) => each.swizzles.length);
+  const facts = { ...shared, ...own, swizzles, layouts, format, descriptor: format.fields };
+  knownMemory.set(own.family, facts);
+  return facts;
 }
+
+/** What the database says of shared memory as its first family reads it; undefined where it says nothing. */
+export const memoryFacts = sharedMemoryOf();
 
 /**
  * Descriptors start at addresses below this one, in bytes.
@@ -47,20 +63,22 @@ export function descriptorReach(facts) {
 }
 
 /**
- * The 64 bits of a descriptor; throws a RangeError for a value without an encoding.
+ * The 64 bits of a descriptor; throws a RangeError for a value without an encoding.  A field that is left out has its default.
  * @param {DescriptorFields} fields
+ * @param {MemoryFacts | undefined} [facts]
  * @returns {bigint}
  */
-export function encodedDescriptor(fields) {
+export function encodedDescriptor(fields, facts = memoryFacts) {
   let bits = 0n;
-  for (const { name, low, width, shift = 0 } of memoryFacts?.descriptor ?? []) {
+  for (const { name, low, width, shift = 0, fixed, cases, default: usual } of facts?.descriptor ?? []) {
     const given = fields[name];
-    const value = name === "swizzle" ? memoryFacts?.swizzles.find((mode) => mode.name === given)?.encoding : Number(given);
+    const names = Object.assign({}, ...(cases ?? []).map(({ values }) => values ?? {}));
     const most = (2 ** width - 1) * 2 ** shift;
-    if (value === undefined || !(value >= 0 && value <= most) || value % 2 ** shift) {
+    const value = fixed ?? (given === undefined ? usual : cases ? names[given] : Number(given) / 2 ** shift);
+    if (value === undefined || !(value >= 0 && value <= most / 2 ** shift) || value % 1) {
       throw new RangeError(`${name} = ${given} has no encoding; allowed: ${shift ? `multiples of ${2 ** shift} from 0 to ${most}` : `0..${most}`}`);
     }
-    bits |= BigInt(value / 2 ** shift) << BigInt(low);
+    bits |= BigInt(value) << BigInt(low);
   }
   return bits;
 }
@@ -68,16 +86,12 @@ export function encodedDescriptor(fields) {
 /**
  * The fields of a descriptor; bits that belong to no field are ignored, as instructions do.
  * @param {bigint} bits
+ * @param {MemoryFacts | undefined} [facts]
  * @returns {DescriptorFields}
  */
-export function decodedDescriptor(bits) {
-  /** @type {DescriptorFields} */
-  const fields = {};
-  for (const { name, low, width, shift = 0 } of memoryFacts?.descriptor ?? []) {
-    const value = Number((bits >> BigInt(low)) & ((1n << BigInt(width)) - 1n)) * 2 ** shift;
-    fields[name] = name === "swizzle" ? (memoryFacts?.swizzles.find((mode) => mode.encoding === value)?.name ?? value) : value;
-  }
-  return fields;
+export function decodedDescriptor(bits, facts = memoryFacts) {
+  const rows = facts ? explainedDescriptor(facts.format, "", bits) : [];
+  return Object.fromEntries(rows.filter(({ field }) => field.fixed === undefined).map(({ field, value }) => [field.name, value]));
 }
 
 /**

@@ -15,6 +15,13 @@
 export function swizzle(address: number, span: number, base_offset?: number): number;
 
 /**
+ * The same with the 128-byte swizzle of 32-byte atoms.
+ *
+ * Source: 9.7.16.10.6.
+ */
+export function swizzle_128b_atom_32b(address: number, base_offset?: number): number;
+
+/**
  * The descriptor's base offset for a swizzle pattern that starts at the absolute address `start`.
  *
  * `pattern` is the number of bytes after which the swizzle repeats.
@@ -114,3 +121,16 @@ export function offset_mn_major_128b_atom_32b(x: number, k: number, bits: number
 
 /** The functions of offsets, by majorness and swizzle. */
 export const offsets: Record<string, Record<string, (x: number, k: number, bits: number, lbo: number, sbo: number) => number>>;
+/** The functions that swizzle addresses, by swizzle. */
+export const swizzles: Record<string, (address: number, base_offset?: number) => number>;
+
+/** The signs of mistakes in descriptors, by swizzle: `suspicions` of the package evaluates them. */
+export const suspicionRules: Record<string, SuspicionRule[]>;
+export interface SuspicionRule {
+  rule: string;
+  field: string;
+  severity: string;
+  names: string[];
+  when(numbers: Record<string, number>): unknown;
+  text(numbers: Record<string, number>, words: Record<string, string>): string;
+}

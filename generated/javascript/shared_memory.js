@@ -7,6 +7,10 @@ export function swizzle(address, span, base_offset = 0) {
   return address ^ (mod((address >> 7) - base_offset, Math.floor(span / 16)) << 4);
 }
 
+export function swizzle_128b_atom_32b(address, base_offset = 0) {
+  return address ^ (mod((address >> 7) - base_offset, Math.floor(128 / 32)) << 5);
+}
+
 export function base_offset_of(start, pattern) {
   return Number(mod(start, pattern) !== 0) * ((start >> 7) & 7);
 }
@@ -51,4 +55,38 @@ export function offset_mn_major_128b_atom_32b(x, k, bits, lbo, sbo) {
 export const offsets = {
   K: { "none": offset_k_major_none, "32B": offset_k_major_32b, "64B": offset_k_major_64b, "128B": offset_k_major_128b },
   MN: { "none": offset_mn_major_none, "32B": offset_mn_major_32b, "64B": offset_mn_major_64b, "128B": offset_mn_major_128b, "128B_ATOM_32B": offset_mn_major_128b_atom_32b },
+};
+
+/** The functions that swizzle addresses, by swizzle. */
+export const swizzles = {
+  "none": (address, base_offset = 0) => swizzle(address, 16, base_offset),
+  "32B": (address, base_offset = 0) => swizzle(address, 32, base_offset),
+  "64B": (address, base_offset = 0) => swizzle(address, 64, base_offset),
+  "128B": (address, base_offset = 0) => swizzle(address, 128, base_offset),
+  "128B_ATOM_32B": swizzle_128b_atom_32b,
+};
+
+/** The signs of mistakes in descriptors, over the numbers `v` of one; texts have words, too. */
+const conditions = [
+  { rule: "illegal", field: "leading_mode", severity: "warning", names: ["along_k", "leading_mode"], when: (v) => Number(v.leading_mode === 1) && Number(v.along_k === 0), text: (v, words) => `leading_mode = address is for K-major matrices only` },
+  { rule: "illegal", field: "leading_mode", severity: "warning", names: ["base_offset", "leading_mode"], when: (v) => Number(v.leading_mode === 1) && Number(v.base_offset !== 0), text: (v, words) => `leading_mode = address needs base offset 0, not ${v.base_offset}` },
+  { rule: "base", field: "base_offset", severity: "warning", names: ["alignment", "base_offset", "span"], when: (v) => Number(v.span === v.alignment) && Number(v.base_offset !== 0), text: (v, words) => `a base offset of ${v.base_offset}, but nothing is swizzled: it has no effect` },
+  { rule: "pattern", field: "base_offset", severity: "warning", names: ["alignment", "base_offset", "inside", "pattern", "span"], when: (v) => Number(v.base_offset !== 0) && Number(v.span !== v.alignment) && Number(((Math.floor(v.inside / v.span) * v.span) ^ (mod(((Math.floor(v.inside / v.span) * v.span) >> 7) - v.base_offset, Math.floor(v.span / 16)) << 4)) !== ((Math.floor(v.inside / v.span) * v.span) ^ (mod(((Math.floor(v.inside / v.span) * v.span) >> 7) - (Number(mod(Math.floor(v.inside / v.span) * v.span, v.pattern) !== 0) * (((Math.floor(v.inside / v.span) * v.span) >> 7) & 7)), Math.floor(v.span / 16)) << 4))), text: (v, words) => `a base offset of ${v.base_offset}, but a pattern that starts ${Math.floor(v.inside / v.span) * v.span} bytes after a multiple of ${v.pattern} needs ${Number(mod(Math.floor(v.inside / v.span) * v.span, v.pattern) !== 0) * (((Math.floor(v.inside / v.span) * v.span) >> 7) & 7)}` },
+  { rule: "pattern", field: "start_address", severity: "note", names: ["alignment", "base_offset", "inside", "pattern", "span", "start_address"], when: (v) => Number(v.base_offset === 0) && Number(v.span !== v.alignment) && Number(((Math.floor(v.inside / v.span) * v.span) ^ (mod(((Math.floor(v.inside / v.span) * v.span) >> 7) - v.base_offset, Math.floor(v.span / 16)) << 4)) !== ((Math.floor(v.inside / v.span) * v.span) ^ (mod(((Math.floor(v.inside / v.span) * v.span) >> 7) - (Number(mod(Math.floor(v.inside / v.span) * v.span, v.pattern) !== 0) * (((Math.floor(v.inside / v.span) * v.span) >> 7) & 7)), Math.floor(v.span / 16)) << 4))), text: (v, words) => `${v.start_address} is not in the first line of a pattern, which repeats every ${v.pattern} bytes: right where the matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at ${Math.floor(v.start_address / v.span) * v.span} needs base offset ${Number(mod(Math.floor(v.start_address / v.span) * v.span, v.pattern) !== 0) * (((Math.floor(v.start_address / v.span) * v.span) >> 7) & 7)}` },
+  { rule: "zero", field: "", severity: "warning", names: ["by_all", "lines", "value"], when: (v) => v.by_all && Number(v.value === 0), text: (v, words) => `${words.name} is 0: all groups of ${v.lines} lines start at one address${words.only}` },
+  { rule: "overlap", field: "", severity: "warning", names: ["by_all", "lines", "span", "units", "value"], when: (v) => Number(v.by_all !== 0 || Number(v.value > v.units) !== 0) && Number(0 < v.value && v.value < (v.lines * v.span)), text: (v, words) => `${words.name} is ${v.value} bytes, but a group of ${v.lines} lines takes ${v.lines * v.span}: they overlap${words.only}` },
+  { rule: "phase", field: "", severity: "warning", names: ["by_all", "lines", "pattern", "span", "units", "value"], when: (v) => Number(v.by_all !== 0 || Number(v.value > v.units) !== 0) && Number(v.value >= (v.lines * v.span)) && Number(mod(v.value, v.pattern) !== 0), text: (v, words) => `${words.name} = ${v.value} is not a multiple of ${v.pattern}, the bytes of a pattern: groups differ in their swizzle phase${words.only}` },
+  { rule: "reach", field: "", severity: "warning", names: ["by_all", "least_start", "reach", "units", "value"], when: (v) => Number(v.by_all !== 0 || Number(v.value > v.units) !== 0) && Number((v.least_start + v.value) >= v.reach), text: (v, words) => `${words.name} leads from ${v.least_start} to ${v.least_start + v.value}; descriptors reach below ${v.reach}${words.only}` },
+  { rule: "bytes", field: "", severity: "warning", names: ["lines", "other", "span", "units", "value"], when: (v) => Number(Math.floor(v.value / v.units) !== 0) && Number(mod(Math.floor(v.value / v.units), v.lines * v.span) === 0) && Number(Number(Number(v.value > (64 * (v.lines * v.span))) !== 0 && Number(v.value > (64 * v.other)) !== 0) !== 0 || Number(Number(Math.floor(v.value / v.units) === (v.lines * v.span)) !== 0 && Number(v.value !== (v.lines * v.span)) !== 0 && Number(v.other !== (v.lines * v.span)) !== 0) !== 0), text: (v, words) => `${words.name} holds ${Math.floor(v.value / v.units)}, which means ${v.value} bytes, since the field counts units of ${v.units}: are ${Math.floor(v.value / v.units)} bytes meant? They are ${Math.floor(Math.floor(v.value / v.units) / v.units)} in the field` },
+  { rule: "pattern", field: "base_offset", severity: "warning", names: ["alignment", "base_offset", "inside", "pattern", "span"], when: (v) => Number(v.base_offset !== 0) && Number(v.span !== v.alignment) && Number(((Math.floor(v.inside / v.span) * v.span) ^ (mod(((Math.floor(v.inside / v.span) * v.span) >> 7) - v.base_offset, Math.floor(v.span / 32)) << 5)) !== ((Math.floor(v.inside / v.span) * v.span) ^ (mod(((Math.floor(v.inside / v.span) * v.span) >> 7) - (Number(mod(Math.floor(v.inside / v.span) * v.span, v.pattern) !== 0) * (((Math.floor(v.inside / v.span) * v.span) >> 7) & 7)), Math.floor(v.span / 32)) << 5))), text: (v, words) => `a base offset of ${v.base_offset}, but a pattern that starts ${Math.floor(v.inside / v.span) * v.span} bytes after a multiple of ${v.pattern} needs ${Number(mod(Math.floor(v.inside / v.span) * v.span, v.pattern) !== 0) * (((Math.floor(v.inside / v.span) * v.span) >> 7) & 7)}` },
+  { rule: "pattern", field: "start_address", severity: "note", names: ["alignment", "base_offset", "inside", "pattern", "span", "start_address"], when: (v) => Number(v.base_offset === 0) && Number(v.span !== v.alignment) && Number(((Math.floor(v.inside / v.span) * v.span) ^ (mod(((Math.floor(v.inside / v.span) * v.span) >> 7) - v.base_offset, Math.floor(v.span / 32)) << 5)) !== ((Math.floor(v.inside / v.span) * v.span) ^ (mod(((Math.floor(v.inside / v.span) * v.span) >> 7) - (Number(mod(Math.floor(v.inside / v.span) * v.span, v.pattern) !== 0) * (((Math.floor(v.inside / v.span) * v.span) >> 7) & 7)), Math.floor(v.span / 32)) << 5))), text: (v, words) => `${v.start_address} is not in the first line of a pattern, which repeats every ${v.pattern} bytes: right where the matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at ${Math.floor(v.start_address / v.span) * v.span} needs base offset ${Number(mod(Math.floor(v.start_address / v.span) * v.span, v.pattern) !== 0) * (((Math.floor(v.start_address / v.span) * v.span) >> 7) & 7)}` },
+];
+
+/** The rules for descriptors, by swizzle. */
+export const suspicionRules = {
+  "none": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => conditions[number]),
+  "32B": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => conditions[number]),
+  "64B": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => conditions[number]),
+  "128B": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => conditions[number]),
+  "128B_ATOM_32B": [0, 1, 2, 10, 11, 5, 6, 7, 8, 9].map((number) => conditions[number]),
 };

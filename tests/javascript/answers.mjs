@@ -50,7 +50,8 @@ const answers = {
     return found.forms.map((form) => ({ ptx: ptxmma.ptxText(found, form), assembly: ptxmma.inlineAssembly(found, form), call: ptxmma.wrapperCall(found, form) }));
   },
   indexFunctions: () => ptxmma.layoutNames.map((name) => [ptxmma.cFunctions(ptxmma.layout(name)), ptxmma.pythonFunctions(ptxmma.layout(name))]),
-  suspicions: ({ bits, majorness }) => ptxmma.suspicions(BigInt(bits), majorness).map(({ field, rule, text }) => [field, rule, text]),
+  suspicions: ({ bits, majorness, element, family }) =>
+    ptxmma.suspicions(BigInt(bits), majorness ?? undefined, { element: element ?? undefined, family }).map(({ field, rule, text, severity }) => [field, rule, text, severity]),
   csv: ({ spelling, operand, chosen }) => ptxmma.csvText(ptxmma.arrangements(ptxmma.instruction(spelling)).get(operand), chosen),
   image: (options) => {
     try {
@@ -64,8 +65,8 @@ const answers = {
         }
       };
       const patterns = ptxmma.accessPatterns(image).map((each) => [each.name, each.width, each.lanes, each.count, each.wavefronts, each.least]);
-      const steps = attempt(() => image.steps(options.depth).map((fields) => `0x${ptxmma.encodedDescriptor(fields).toString(16)}`));
-      const descriptor = `0x${ptxmma.encodedDescriptor(image.descriptor()).toString(16)}`;
+      const steps = attempt(() => image.steps(options.depth).map((fields) => `0x${ptxmma.encodedDescriptor(fields, image.facts).toString(16)}`));
+      const descriptor = `0x${ptxmma.encodedDescriptor(image.descriptor(), image.facts).toString(16)}`;
       return { units, patterns, steps, descriptor, size: image.size, tma: attempt(() => image.tma) };
     } catch (error) {
       return { error: String(error.message) };
@@ -100,7 +101,7 @@ const answers = {
     const instruction = ptxmma.instruction(spelling);
     return ptxmma.loadsOf(ptxmma.tensorOperands(instruction, ptxmma.tensorProduct(instruction, product)).get(operand)).map((load) => load.canonical);
   },
-  decode: ({ bits }) => ptxmma.decodedDescriptor(BigInt(bits)),
+  decode: ({ bits, family }) => ptxmma.decodedDescriptor(BigInt(bits), ptxmma.sharedMemoryOf(family)),
   explain: ({ format, kind, bits }) =>
     ptxmma.explainedDescriptor(ptxmma.descriptorFormats.find((each) => each.name === format), kind, BigInt(bits)).map(({ field, stored, value, legal }) => [field.name, stored, value, legal]),
   compress: ({ spelling, row }) => {

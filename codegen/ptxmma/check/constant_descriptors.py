@@ -102,5 +102,5 @@ class ConstantDescriptors:
         if key not in self._texts:
             doubts = suspicions(bits.value, majorness, matrix=matrix, unknown=bits.unknown, family=family, database=self._catalog.database)
             # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
-            self._texts[key] = [each.text for each in doubts if each.field != "start_address"]
+            self._texts[key] = [each.text for each in doubts if each.severity == "warning"]
         return self._texts[key]

@@ -188,7 +188,7 @@ class TensorDescriptors:
         if multiplicand is None:
             doubts += self._zeros(instruction, matrix, majorness, bits)
         # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
-        return tuple(dict.fromkeys(each.text for each in doubts if each.field != "start_address"))
+        return tuple(dict.fromkeys(each.text for each in doubts if each.severity == "warning"))
 
     def _zeros(self, instruction: Instruction, matrix: str, majorness: str, bits: Bits) -> list[Suspicion]:
         """The strides of 0 that count in every product that an opcode may mean."""

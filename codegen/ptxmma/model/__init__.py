@@ -31,7 +31,18 @@ from ptxmma.model.instruction import (
     Statement,
     operand_names,
 )
-from ptxmma.model.memory import Banks, CanonicalLayout, Example, Majorness, Padded, SharedMemory, Swizzle, TensorMap
+from ptxmma.model.memory import (
+    Banks,
+    CanonicalLayout,
+    Example,
+    Majorness,
+    Padded,
+    SharedMemory,
+    SuspicionRule,
+    Suspicions,
+    Swizzle,
+    TensorMap,
+)
 from ptxmma.model.peak import Rate, Throughput
 from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, Step
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
@@ -59,7 +70,7 @@ __all__ = [
     "OperandKind", "Padded",
     "Ordering", "Overwriting",
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
-    "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Space", "Spec",
+    "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Space", "Spec", "SuspicionRule", "Suspicions",
     "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductSparsity", "ProductTypes", "Selection",
     "Stated", "Statement", "Step", "Swizzle", "Target", "TensorLayout", "TensorMap", "TensorProducts",
     "Throughput", "Types", "Version",

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from ptxmma.model.conditions import Entry
 from ptxmma.model.digits import Term, terms
-from ptxmma.model.fields import SOME, Formula, Name, Natural, Positive, Source, Text, like
+from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Positive, Source, Text, like
 from ptxmma.model.instruction import Statement
 
 #: A swizzle mode by name: "128B".
@@ -137,6 +137,32 @@ class Example(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class SuspicionRule(Entry, frozen=True, kw_only=True):
+    """A sign of a mistake in a matrix descriptor, whose bits instructions accept silently."""
+
+    rule: Name  # "overlap"
+    field: Name = ""  # the field in doubt; none: each stride that some operand uses
+    severity: Literal["warning", "note"] = "warning"  # a note: right in a usual case that the descriptor does not tell
+    when: Formula
+    text: Text  # names in braces stand for their numbers: "{name} is {value} bytes"
+
+
+class Suspicions(Entry, frozen=True, kw_only=True):
+    """The signs of mistakes in matrix descriptors.
+
+    Conditions and texts read numbers: of the descriptor ``start_address``, ``base_offset`` and ``leading_mode`` (1: an address), ``inside``
+    (the start in its pattern) and ``least_start`` (the start with 0 for bits that are not known); of the swizzle mode ``span`` and
+    ``pattern``; ``alignment``; ``reach``, the first address that no descriptor reaches; ``along_k``, 1 for a K-major matrix; ``lines`` of a
+    group.  For each stride: ``value``, ``other`` (the other one, 0 if no operand uses it), ``units``, the bytes that its field counts, and
+    ``by_all``, 1 if all operands use it; texts have its ``name``, and ``only`` for the operands that use it where not all do.
+    ``needed`` is the base offset of a pattern that starts at ``first``, ``phase_needed`` at ``phase``, and ``misplaced`` is 1 where
+    the descriptor's base offset swizzles otherwise.
+    """
+
+    let: dict[Identifier, Formula] = {}  # numbers that conditions and texts read: {"group": "lines * span"}
+    rules: tuple[SuspicionRule, ...] = ()
+
+
 class SharedMemory(Entry, frozen=True, kw_only=True):
     """Everything about matrix operands in shared memory."""
 
@@ -150,5 +176,6 @@ class SharedMemory(Entry, frozen=True, kw_only=True):
     majorness: tuple[Majorness, ...]
     padded: tuple[Padded, ...] = ()
     examples: tuple[Example, ...]
+    suspicions: Suspicions = Suspicions()
     notes: tuple[Statement, ...] = ()
     source: Source

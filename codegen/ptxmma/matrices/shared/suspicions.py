@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ptxmma.catalog.descriptors.bits import ones, spare, width_of
@@ -17,12 +17,10 @@ from ptxmma.catalog.products import product_rules
 from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.matrices.product_operands import Multiplicand, product_operands
 from ptxmma.matrices.shared.canonical import STRIDES, Canonical, canonical, matrix_codec, mode_of
-from ptxmma.matrices.shared.descriptor import Descriptor, base_offset
+from ptxmma.matrices.shared.descriptor import Descriptor
 from ptxmma.matrices.shared.readable_types import majornesses, memory_of, paddings, readable
-from ptxmma.model import Majorness, Padded, SharedMemory
-
-#: More groups of 8 lines than matrices in shared memory usually have: those of twice the largest N.
-_MOST_GROUPS = 64
+from ptxmma.matrices.shared.suspicion_rules import WORDS, Condition, conditions
+from ptxmma.model import Majorness, Padded, SharedMemory, Swizzle, formula
 
 
 class Suspicion(NamedTuple):
@@ -31,6 +29,7 @@ class Suspicion(NamedTuple):
     field: str  # ``"stride_byte_offset"``; ``""`` for bits that belong to no field
     rule: str  # "unused", "illegal", "type", "base", "pattern", "zero", "overlap", "phase", "bytes" or "reach"
     text: str
+    severity: str = "warning"  # "note": right in a usual case that the descriptor does not tell
 
 
 def suspicions(
@@ -90,6 +89,9 @@ def suspicions(
     every = list(dict.fromkeys(each.majorness for each in majornesses(family, database) if read.swizzle in each.swizzles))
     if matrix is not None:
         every = [each for each in every if name in readable(each, database, family=family, swizzle=read.swizzle)]
+    mode = mode_of(memory, read.swizzle)
+    rules, known = _rules(database, mode), _numbers(memory, codec, mode, descriptor, unknown)
+    known |= {} if majorness is None else {"along_k": int(majorness == "K")}
     by_majorness = []
     for each in every if majorness is None else [majorness]:
         layout = canonical(memory, each, read.swizzle)
@@ -98,24 +100,56 @@ def suspicions(
         else:
             by_all = layout.used(matrix.lines, matrix.depth, matrix.element.bits)
             users = {stride: [matrix.name.upper()] for stride in by_all}
-        known = {stride: names for stride, names in users.items() if STRIDES[stride] not in unread}
-        strides = _Strides(codec, read, layout)
-        judged = [*strides.alone(known, by_all & known.keys()), *(strides.in_bytes(users) if known == users else ())]
+        values = {stride: getattr(read, STRIDES[stride]) for stride in users if STRIDES[stride] not in unread}
+        judged: list[Suspicion] = []
+        for stride, value in values.items():
+            units = 1 << codec.field(STRIDES[stride]).shift
+            numbers = known | {"lines": layout.layout.lines, "value": value, "units": units, "by_all": int(stride in by_all)}
+            other = next((name for name in users if name != stride), None)
+            if other is None or other in values:
+                numbers["other"] = values[other] if other else 0
+            only = "" if stride in by_all else f"; only {' and '.join(users[stride])} can use {stride.upper()} here"
+            judged += _judged(rules, STRIDES[stride], numbers, {"name": stride.upper(), "only": only})
         by_majorness.append({(suspicion.field, suspicion.rule): suspicion for suspicion in judged})
     shared = [suspicion for key, suspicion in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
-    second = _second_part(read, majorness, unread)
-    return [*_unused(descriptor, codec, unknown), *second, *_of_pattern(read, memory, codec, unknown, database), *shared]
+    return [*_unused(descriptor, codec, unknown), *_judged(rules, "", known, {}), *shared]
 
 
-def _second_part(read: Descriptor, majorness: str | None, unread: set[str]) -> Iterator[Suspicion]:
-    """What a descriptor must not say that leads to a second part at an address (PTX ISA 9.7.16.3.1.2.1)."""
-    if "leading_mode" in unread or read.leading_mode == "offset":
-        return
-    if majorness == "MN":
-        yield Suspicion("leading_mode", "illegal", f"leading_mode = {read.leading_mode} is for K-major matrices only")
-    if read.base_offset:
-        text = f"leading_mode = {read.leading_mode} needs base offset 0, not {read.base_offset}"
-        yield Suspicion("leading_mode", "illegal", text)
+def _rules(database: DatabaseLike, mode: Swizzle) -> list[Condition]:
+    """The rules of the spec for a swizzle mode."""
+    memo = catalog(database).database.memo
+    key = ("suspicion rules", mode.name)
+    if key not in memo:
+        memo[key] = conditions(memory_of(database), mode)
+    made: list[Condition] = memo[key]
+    return made
+
+
+def _numbers(memory: SharedMemory, codec: Codec, mode: Swizzle, descriptor: int, unknown: int) -> dict[str, int]:
+    """The numbers that rules read of a descriptor, without those that depend on unknown bits."""
+    start = codec.field("start_address")
+    stored = {each.field.name: each.stored << each.field.shift for each in codec.explain(descriptor)}
+    read = {name: stored.get(name, 0) for name in ("start_address", "base_offset", "leading_mode")}
+    unread = {field.name for field in codec.format.fields if unknown >> field.low & ones(field.width)}
+    known = {name: value for name, value in read.items() if name not in unread}
+    known |= {"span": mode.bytes, "pattern": mode.pattern, "alignment": memory.alignment, "reach": codec.reach("start_address")}
+    if not unknown >> start.low & (mode.pattern >> start.shift) - 1:
+        known["inside"] = stored["start_address"] % mode.pattern
+    return known | {"least_start": stored["start_address"]}
+
+
+def _judged(rules: Iterable[Condition], stride: str, numbers: Mapping[str, int], words: Mapping[str, str]) -> Iterator[Suspicion]:
+    """The rules that hold, of a stride by the name of its field, or of the other fields: those whose numbers are all known."""
+    for each in rules:
+        rule = each.rule
+        if bool(rule.field) != bool(stride) and each.names <= numbers.keys() and all(_number(part, numbers) for part in each.when):
+            said = (words.get(name) or (str(_number(name, numbers)) if name and name not in WORDS else "") for _, name in each.text)
+            text = "".join(literal + number for (literal, _), number in zip(each.text, said, strict=True))
+            yield Suspicion(rule.field or stride, rule.rule, text, rule.severity)
+
+
+def _number(text: str, numbers: Mapping[str, int]) -> object:
+    return formula.evaluate(formula.parse(text), numbers)
 
 
 def used_strides(layout: Canonical, database: DatabaseLike, family: str) -> set[str]:
@@ -212,77 +246,3 @@ def _unreadable(swizzle: str, majorness: str | None, element: str | None, known:
         swizzles = dict.fromkeys(name for each in wanted for name in each.swizzles)
         return Suspicion("swizzle", "type", f"{text}, only with {' or '.join(swizzles)}")
     return Suspicion("swizzle", "type", f"{element} cannot be read{how}, only {' or '.join(each.majorness for each in reading)}-major")
-
-
-def _of_pattern(read: Descriptor, memory: SharedMemory, codec: Codec, unknown: int, database: DatabaseLike) -> Iterator[Suspicion]:
-    """What is doubtful about a base offset; of the start address, only the bits within a pattern need be known."""
-    base, start = codec.field("base_offset"), codec.field("start_address")
-    if unknown >> base.low & ones(base.width):
-        return
-    mode = mode_of(memory, read.swizzle)
-    if mode.bytes == memory.alignment:
-        if read.base_offset:
-            yield Suspicion("base_offset", "base", f"a base offset of {read.base_offset}, but nothing is swizzled: it has no effect")
-        return
-    if unknown >> start.low & (mode.pattern >> start.shift) - 1:
-        return
-    aligned = unknown >> start.low & ones(start.width)  # something above the pattern is not known
-    first = read.start_address // mode.bytes * mode.bytes  # a step along the span stays in its line
-    needed = base_offset(read.swizzle, first, database=database)
-    layout = next(layout for layout in memory.layouts if read.swizzle in layout.swizzles)
-    swizzled = canonical(memory, layout.majorness, read.swizzle).swizzled
-    if swizzled(first, read.base_offset) == swizzled(first, needed):  # narrow swizzles heed the low bits of the base offset only
-        return
-    if read.base_offset:
-        place = f"{first % mode.pattern} bytes after a multiple of {mode.pattern}" if aligned else f"at {first}"
-        yield Suspicion("base_offset", "pattern", f"a base offset of {read.base_offset}, but a pattern that starts {place} needs {needed}")
-    elif not aligned:
-        text = (
-            f"{read.start_address} is not in the first line of a pattern, which repeats every {mode.pattern} bytes: right where the "
-            f"matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at {first} needs base offset {needed}"
-        )
-        yield Suspicion("start_address", "pattern", text)
-
-
-class _Strides:
-    """Judges the strides of a descriptor by a layout."""
-
-    def __init__(self, codec: Codec, read: Descriptor, layout: Canonical) -> None:
-        self._codec, self._read, self._layout = codec, read, layout
-        #: The smallest stride without overlap: a dense image has it from group to group.
-        self._group = layout.layout.lines * layout.mode.bytes
-
-    def alone(self, users: dict[str, list[str]], by_all: set[str]) -> Iterator[Suspicion]:
-        """Each stride by itself, if an operand uses it."""
-        read, mode, lines, end = self._read, self._layout.mode, self._layout.layout.lines, self._codec.reach("start_address")
-        for stride in STRIDES:
-            name, field, value = stride.upper(), self._codec.field(STRIDES[stride]), getattr(read, STRIDES[stride])
-            if stride not in by_all and (stride not in users or value <= 1 << field.shift):
-                continue
-            only = "" if stride in by_all else f"; only {' and '.join(users[stride])} can use {name} here"
-            if value == 0:
-                yield Suspicion(field.name, "zero", f"{name} is 0: all groups of {lines} lines start at one address{only}")
-            elif value < self._group:
-                text = f"{name} is {value} bytes, but a group of {lines} lines takes {self._group}: they overlap{only}"
-                yield Suspicion(field.name, "overlap", text)
-            elif value % mode.pattern:
-                text = f"{name} = {value} is not a multiple of {mode.pattern}, the bytes of a pattern: groups differ in their swizzle phase"
-                yield Suspicion(field.name, "phase", text + only)
-            if read.start_address + value >= end:
-                text = f"{name} leads from {read.start_address} to {read.start_address + value}; descriptors reach below {end}"
-                yield Suspicion(field.name, "reach", text + only)
-
-    def in_bytes(self, used: Iterable[str]) -> Iterator[Suspicion]:
-        """Strides that look as if they had been written in bytes."""
-        values = {stride: getattr(self._read, STRIDES[stride]) for stride in used}
-        for stride, value in values.items():
-            field = self._codec.field(STRIDES[stride])
-            raw, unit = value >> field.shift, 1 << field.shift
-            others = [other for name, other in values.items() if name != stride]
-            large = value > _MOST_GROUPS * max([self._group, *others])
-            if raw and raw % self._group == 0 and (large or (raw == self._group and self._group not in values.values())):
-                text = (
-                    f"{stride.upper()} holds {raw}, which means {value} bytes, since the field counts units of {unit}: "
-                    f"are {raw} bytes meant? They are {raw // unit} in the field"
-                )
-                yield Suspicion(field.name, "bytes", text)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by, swizzle_encoding
+from ptxmma.catalog.descriptors.shared_formats import matrix_formats, read_by, reads, swizzle_encoding
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit.javascript.shortening import Interned, condition, runs, table, without_empty
 from ptxmma.matrices.shared.canonical import canonical
-from ptxmma.matrices.shared.readable_types import memory_of, readable
+from ptxmma.matrices.shared.readable_types import memory_of
 from ptxmma.matrices.shared.suspicions import stride_users, used_strides
-from ptxmma.model import DescriptorField, DescriptorFormat
+from ptxmma.model import DescriptorField, DescriptorFormat, Majorness, Padded
 
 
 def descriptors(formats: Sequence[DescriptorFormat]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def descriptors(formats: Sequence[DescriptorFormat]) -> dict[str, Any]:
 
 def _field(field: DescriptorField, cases: Interned) -> dict[str, Any]:
     known: dict[str, Any] = msgspec.to_builtins(field)
-    kept = {key: value for key, value in known.items() if key not in ("default", "source", "cases")}
+    kept = {key: value for key, value in known.items() if key not in ("source", "cases")}
     legal = [
         without_empty(when=condition(case.when), targets=case.targets) | ({"values": case.values} if case.values else {})
         for case in field.cases
@@ -38,20 +38,39 @@ def _field(field: DescriptorField, cases: Interned) -> dict[str, Any]:
 
 
 def shared_memory(catalog: Catalog) -> dict[str, Any]:
-    """The facts about shared memory; none where the spec has none."""
+    """The facts about shared memory, and about the matrices that each family reads there; none where the spec has none."""
     spec = catalog.database.spec
     if spec.shared_memory is None:
         return {}
-    kept = {"alignment", "banks", "tensor_map", "layouts"}
-    first = matrix_format(spec)
-    own, encoded = read_by(spec, spec.shared_memory, first.family), swizzle_encoding(spec, first.family)
-    facts = {key: value for key, value in msgspec.to_builtins(own).items() if key in kept} | {
-        "swizzles": [msgspec.to_builtins(mode) | {"encoding": encoded[mode.name]} for mode in own.swizzles],
-        "descriptor": first.name,
-        "readable": {layout.majorness: list(readable(layout.majorness, catalog.database, family=first.family)) for layout in own.layouts},
-        "strides": _strides(catalog, first.family),
+    known: dict[str, Any] = msgspec.to_builtins(spec.shared_memory)
+    facts = {name: known[name] for name in ("alignment", "banks", "tensor_map", "swizzles")}
+    cuts = [{"lines": layout.lines, "panels": layout.panel_stride, "groups": layout.group_stride} for layout in spec.shared_memory.layouts]
+    layouts = [
+        {name: layout[name] for name in ("majorness", "swizzles", "cute", "lbo", "sbo", "source")} | cut
+        for layout, cut in zip(known["layouts"], cuts, strict=True)
+    ]
+    families = [_read_by(catalog, format) for format in matrix_formats(spec)]
+    return {"memory": facts | {"layouts": layouts, "families": families}}
+
+
+def _read_by(catalog: Catalog, format: DescriptorFormat) -> dict[str, Any]:
+    """The matrices that a family reads, and the format of its descriptors."""
+    spec, family = catalog.database.spec, format.family
+    assert spec.shared_memory is not None
+    own = read_by(spec, spec.shared_memory, family)
+    padded = [entry for entry in own.padded if reads(family, entry.family)]
+
+    def rows(entries: Iterable[Majorness | Padded]) -> list[dict[str, Any]]:
+        return [{"majorness": entry.majorness, "swizzles": entry.swizzles, "elements": entry.elements} for entry in entries]
+
+    return {
+        "family": family,
+        "descriptor": format.name,
+        "encodings": swizzle_encoding(spec, family),
+        "reads": rows(own.majorness),
+        "padded": rows(padded),
+        "strides": _strides(catalog, family),
     }
-    return {"memory": facts}
 
 
 def _strides(catalog: Catalog, family: str) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from ptxmma.catalog.instructions import Catalog
@@ -9,7 +10,8 @@ from ptxmma.generator.emit import c_text, index_functions, tensor_functions
 from ptxmma.generator.emit.formula_text import to_javascript
 from ptxmma.generator.emit.index_functions import IndexFunction
 from ptxmma.generator.emit.templating import render
-from ptxmma.model import SharedMemory, Space
+from ptxmma.matrices.shared.suspicion_rules import WORDS, Condition, conditions
+from ptxmma.model import SharedMemory, Space, Swizzle
 
 #: ``%`` takes the sign of the dividend.
 _REMAINDER = """/** The remainder of a division that rounds down, so that it is never negative. */
@@ -26,15 +28,37 @@ def layouts(catalog: Catalog) -> tuple[str, str]:
 
 
 def shared_memory(memory: SharedMemory | None) -> tuple[str, str]:
-    """``shared_memory.js`` and ``shared_memory.d.ts``: swizzles, and offsets in canonical layouts."""
+    """``shared_memory.js`` and ``shared_memory.d.ts``: swizzles, offsets in canonical layouts, and the rules for descriptors."""
     made = list(_shared_memory(memory)) if memory is not None else []
     offsets: dict[str, dict[str, str]] = {}
     for layout in memory.layouts if memory is not None else ():
-        for mode in layout.swizzles:
-            offsets.setdefault(layout.majorness, {})[mode] = _offset(layout.majorness, mode)
-    module = render("javascript/shared_memory.js.jinja", functions=_module(made), offsets=offsets)
+        for name in layout.swizzles:
+            offsets.setdefault(layout.majorness, {})[name] = _offset(layout.majorness, name)
+    swizzles: dict[str, str] = {}
+    rules: dict[str, list[int]] = {}
+    numbers: dict[str, int] = {}  # the numbers of rules: modes share most of them
+    if memory is not None:
+        for mode in memory.swizzles:
+            usual = f"(address, base_offset = 0) => swizzle(address, {mode.bytes}, base_offset)"
+            swizzles[mode.name] = _swizzle(mode) if mode.formula else usual
+            rules[mode.name] = [numbers.setdefault(_rule(each), len(numbers)) for each in conditions(memory, mode)]
+    values = {"offsets": offsets, "swizzles": swizzles, "texts": list(numbers), "rules": rules}
+    module = render("javascript/shared_memory.js.jinja", functions=_module(made), **values)
     declared = _declarations("Matrices in shared memory: swizzles and canonical layouts.", made)
     return module, declared + render("javascript/shared_memory.d.ts.jinja")
+
+
+def _rule(condition: Condition) -> str:
+    """A rule as an object of JavaScript."""
+    rule, names = condition.rule, sorted(condition.names)
+    own = {name: f"v.{name}" for name in names}
+    when = " && ".join(to_javascript(part, own) for part in condition.when)
+    text = "".join(
+        literal.replace("`", "\\`") + (f"${{words.{name}}}" if name in WORDS else f"${{{to_javascript(name, own)}}}" if name else "")
+        for literal, name in condition.text
+    )
+    facts = f'rule: "{rule.rule}", field: "{rule.field}", severity: "{rule.severity}", names: {json.dumps(names)}'
+    return f"{{ {facts}, when: (v) => {when}, text: (v, words) => `{text}` }}"
 
 
 def tensor_memory(memory: Space) -> tuple[str, str]:
@@ -54,6 +78,11 @@ def _shared_memory(memory: SharedMemory) -> Iterable[IndexFunction]:
     notes = ("``address`` is absolute; ``span`` is the swizzle's bytes; ``base_offset`` is the descriptor's field.",)
     known = ("address", "span", "base_offset")
     yield _formula("swizzle", known, ("base_offset",), title, notes, memory.source, to_javascript(memory.swizzle_formula))
+    for each in memory.swizzles:
+        if each.formula:
+            title = f"The same with the {each.title}."
+            text = to_javascript(each.formula, {"span": str(each.bytes)})
+            yield _formula(_swizzle(each), ("address", "base_offset"), ("base_offset",), title, (), each.source, text)
     title = "The descriptor's base offset for a swizzle pattern that starts at the absolute address ``start``."
     notes = ("``pattern`` is the number of bytes after which the swizzle repeats.",)
     yield _formula("base_offset_of", ("start", "pattern"), (), title, notes, memory.source, to_javascript(memory.base_offset))
@@ -68,6 +97,10 @@ def _shared_memory(memory: SharedMemory) -> Iterable[IndexFunction]:
             )
             text = to_javascript(layout.element_offset, {"span": str(spans[mode])})
             yield _formula(_offset(layout.majorness, mode), ("x", "k", "bits", "lbo", "sbo"), (), title, lines, layout.source, text)
+
+
+def _swizzle(mode: Swizzle) -> str:
+    return f"swizzle_{c_text.identifier(mode.name).lower()}"
 
 
 def _offset(majorness: str, mode: str) -> str:

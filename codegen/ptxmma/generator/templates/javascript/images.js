@@ -1,21 +1,23 @@
 /** Matrices in shared memory, as `ptxmma.matrices.shared.canonical` lays them out. */
 
 import { database } from "./database.js";
-import { offsets, swizzle } from "./shared_memory.js";
-import { descriptorReach, encodedDescriptor, memoryFacts } from "./descriptors.js";
+import { offsets, swizzles } from "./shared_memory.js";
+import { descriptorReach, encodedDescriptor, sharedMemoryOf } from "./descriptors.js";
 
 /** @typedef {import("./index.d.ts").DescriptorFields} DescriptorFields */
 /** @typedef {import("./index.d.ts").ImageOptions} ImageOptions */
-/** @typedef {import("./index.d.ts").MemoryFacts} MemoryFacts */
 /** @typedef {import("./index.d.ts").TensorMapBox} TensorMapBox */
 
 /**
- * The types that instructions read with a majorness.
+ * The types that the instructions of a family read with a majorness, and with a swizzle where one is given; by default the first family.
  * @param {string} majorness
+ * @param {string} [swizzle]
+ * @param {string} [family]
  * @returns {string[]}
  */
-export function readableTypes(majorness) {
-  return memoryFacts?.readable[majorness] ?? [];
+export function readableTypes(majorness, swizzle, family) {
+  const rows = sharedMemoryOf(family)?.reads.filter((each) => each.majorness === majorness && (!swizzle || each.swizzles.includes(swizzle))) ?? [];
+  return Object.keys(database.types).filter((name) => rows.some(({ elements }) => elements.includes(name)));
 }
 
 /**
@@ -28,13 +30,13 @@ export class MemoryImage {
    * @param {ImageOptions} options
    */
   constructor(options) {
-    const facts = /** @type {MemoryFacts} */ (memoryFacts);
+    const facts = sharedMemoryOf(options.family);
+    if (!facts) throw new RangeError(`${options.family} reads no matrices from shared memory`);
     const mode = facts.swizzles.find((each) => each.name === options.swizzle);
     const canonical = facts.layouts.find((each) => each.majorness === options.majorness && each.swizzles.includes(options.swizzle));
     if (!mode || !canonical) throw new RangeError(`no canonical layout is ${options.majorness}-major with swizzle ${options.swizzle}`);
-    if (!readableTypes(options.majorness).includes(options.type)) {
-      throw new RangeError(`${options.type} cannot be read ${options.majorness}-major: ${readableTypes(options.majorness).join(", ")} can`);
-    }
+    const readable = readableTypes(options.majorness, options.swizzle, options.family);
+    if (!readable.includes(options.type)) throw new RangeError(`${options.type} cannot be read ${options.majorness}-major with swizzle ${options.swizzle}: ${readable.join(", ")} can`);
     this.facts = facts;
     this.mode = mode;
     this.canonical = canonical;
@@ -44,7 +46,7 @@ export class MemoryImage {
     this.x = options.x;
     this.k = options.k;
     this.bits = database.types[options.type].bits;
-    this.lines = this.byRow ? mode.atom_k[0] : mode.atom_mn[1];
+    this.lines = canonical.lines;
     this.panel = (mode.bytes * 8) / this.bits;
     this.perUnit = (facts.alignment * 8) / this.bits;
     this.start = options.start ?? 0;
@@ -56,7 +58,7 @@ export class MemoryImage {
     const strides = this.#strides(options.lbo, options.sbo);
     this.lbo = strides.lbo;
     this.sbo = strides.sbo;
-    encodedDescriptor(this.descriptor());
+    encodedDescriptor(this.descriptor(), facts);
     const last = this.offset(this.x - 1, this.k - 1);
     this.size = (Math.floor(last / mode.bytes) + 1) * mode.bytes;
     const end = descriptorReach(facts);
@@ -80,7 +82,7 @@ export class MemoryImage {
    * @returns {number}
    */
   offset(x, k) {
-    return this.#offsetWith(x, k, this.lbo, this.sbo);
+    return offsets[this.majorness][this.swizzle](x, k, this.bits, this.lbo, this.sbo);
   }
 
   /**
@@ -90,7 +92,7 @@ export class MemoryImage {
    * @returns {number}
    */
   address(x, k) {
-    return swizzle(this.start + this.offset(x, k), this.mode.bytes, this.baseOffset);
+    return swizzles[this.swizzle](this.start + this.offset(x, k), this.baseOffset);
   }
 
   /**
@@ -154,7 +156,7 @@ export class MemoryImage {
         }
       }
       const fields = this.descriptor(0, step * depth);
-      encodedDescriptor(fields);
+      encodedDescriptor(fields, this.facts);
       return fields;
     });
   }
@@ -164,10 +166,10 @@ export class MemoryImage {
    * @returns {TensorMapBox}
    */
   get tma() {
-    if (swizzle(0, this.mode.bytes, this.baseOffset)) throw new RangeError(`TMA swizzles by absolute addresses: no mode of it writes an image with base offset ${this.baseOffset}`);
+    if (swizzles[this.swizzle](0, this.baseOffset)) throw new RangeError(`TMA swizzles by absolute addresses: no mode of it writes an image with base offset ${this.baseOffset}`);
     const { largest_box: largest, alignment } = this.facts.tensor_map;
     const [inner, outer] = this.ordered;
-    const dense = outer === this.lines || this.offset(...this.place(0, this.lines)) === this.lines * this.mode.bytes;
+    const dense = outer === this.lines || this[this.canonical.groups] === this.lines * this.mode.bytes;
     const together = dense ? outer : this.lines;
     let box = 0;
     for (let size = this.lines; size <= Math.min(together, largest); size += this.lines) if (together % size === 0) box = size;
@@ -183,29 +185,17 @@ export class MemoryImage {
   }
 
   /**
-   * @param {number} x
-   * @param {number} k
-   * @param {number} lbo
-   * @param {number} sbo
-   * @returns {number}
-   */
-  #offsetWith(x, k, lbo, sbo) {
-    return offsets[this.majorness][this.swizzle](x, k, this.bits, lbo, sbo);
-  }
-
-  /**
    * LBO and SBO: those that are given, dense ones for the others.
    * @param {number | undefined} lbo
    * @param {number | undefined} sbo
    * @returns {{lbo: number, sbo: number}}
    */
   #strides(lbo, sbo) {
-    // The stride that counts at the first element of the second panel leads from panel to panel.
-    const second = this.place(this.panel, 0);
-    const leads = this.#offsetWith(...second, 1, 0) > this.#offsetWith(...second, 0, 0);
+    const { panels, groups } = this.canonical;
+    /** @type {Record<string, number | undefined>} */
     const given = { lbo, sbo };
-    const group = given[leads ? "sbo" : "lbo"] ?? this.lines * this.mode.bytes;
-    const panel = given[leads ? "lbo" : "sbo"] ?? (this.ordered[1] / this.lines) * group;
-    return leads ? { lbo: panel, sbo: group } : { lbo: group, sbo: panel };
+    const group = given[groups] ?? this.lines * this.mode.bytes;
+    const panel = given[panels] ?? (this.ordered[1] / this.lines) * group;
+    return panels === "lbo" ? { lbo: panel, sbo: group } : { lbo: group, sbo: panel };
   }
 }

@@ -243,13 +243,36 @@ export interface MemoryFacts {
   alignment: number;
   banks: { count: number; bytes: number; source: string };
   tensor_map: { largest_box: number; alignment: number };
+  /** The family of the instructions that read the matrices. */
+  family: string;
   swizzles: { name: string; title: string; encoding: number; bytes: number; pattern: number; cute: string; atom_mn: [number, number]; atom_k: [number, number]; tma: string }[];
-  layouts: { majorness: string; swizzles: string[]; cute: string; lbo: string; sbo: string; source: string }[];
-  /** The element types that instructions read with a majorness. */
-  readable: Record<string, string[]>;
+  layouts: CanonicalLayout[];
+  /** The element types that instructions read with a majorness and some swizzles; `padded`: those that they read with padding. */
+  reads: ReadableTypes[];
+  padded: ReadableTypes[];
   /** By majorness and swizzle: the strides that all operands use, and who uses each at all. */
   strides: Record<string, Record<string, { all: string[]; users: Record<string, string[]> }>>;
-  descriptor: { name: string; title: string; low: number; width: number; shift?: number; unit?: string }[];
+  format: DescriptorFormat;
+  descriptor: DescriptorFormat["fields"];
+}
+
+/** A canonical layout: the lines of a group, and the strides that lead from panel to panel and from group to group. */
+export interface CanonicalLayout {
+  majorness: string;
+  swizzles: string[];
+  cute: string;
+  lbo: string;
+  sbo: string;
+  source: string;
+  lines: number;
+  panels: "lbo" | "sbo";
+  groups: "lbo" | "sbo";
+}
+
+export interface ReadableTypes {
+  majorness: string;
+  swizzles: string[];
+  elements: string[];
 }
 
 /** A probable mistake in a descriptor; the field is empty for bits that belong to none. */
@@ -257,9 +280,13 @@ export interface Suspicion {
   field: string;
   rule: string;
   text: string;
+  /** "note": right in a usual case that the descriptor does not tell; else "warning". */
+  severity: string;
 }
 
 export interface ImageOptions {
+  /** Of the instructions that read it: by default the first with matrix descriptors. */
+  family?: string;
   type: string;
   majorness: string;
   swizzle: string;
@@ -351,6 +378,8 @@ export interface DescriptorFormat {
     less?: number;
     unit?: string;
     fixed?: number;
+    /** The number that the field holds where nobody gives a value. */
+    default?: number;
     cases?: { when?: string; values?: Record<string, number>; targets?: string[] }[];
   }[];
 }
@@ -524,8 +553,11 @@ export interface DatabaseTables {
   descriptors?: (Omit<DescriptorFormat, "fields"> & { fields: string })[];
   fields?: Table<Omit<DescriptorFormat["fields"][number], "cases"> & { cases?: string }>;
   cases?: Table<NonNullable<DescriptorFormat["fields"][number]["cases"]>[number]>;
-  /** The descriptor is the name of its format. */
-  memory?: Omit<MemoryFacts, "descriptor"> & { descriptor: string };
+  /** What all families share, and for each family what it reads: the descriptor is the name of its format. */
+  memory?: Pick<MemoryFacts, "alignment" | "banks" | "tensor_map" | "layouts"> & {
+    swizzles: Omit<MemoryFacts["swizzles"][number], "encoding">[];
+    families: (Pick<MemoryFacts, "family" | "reads" | "padded" | "strides"> & { descriptor: string; encodings: Record<string, number> })[];
+  };
 }
 
 export const database: DatabaseTables;
@@ -550,7 +582,9 @@ export function widthOf(side: ConversionSide, name: string): number;
 export function toCute(operand: Operand): string | undefined;
 export function toTriton(operand: Operand): { register: number[][]; lane: number[][]; warp: number[][] } | undefined;
 export const memoryFacts: MemoryFacts | undefined;
-export function readableTypes(majorness: string): string[];
+/** The facts about the matrices that a family reads from shared memory; by default the first family with matrix descriptors. */
+export function sharedMemoryOf(family?: string): MemoryFacts | undefined;
+export function readableTypes(majorness: string, swizzle?: string, family?: string): string[];
 /** Where a whole matrix lies in shared memory.  Throws a RangeError for what no descriptor describes. */
 export class MemoryImage {
   constructor(options: ImageOptions);
@@ -568,8 +602,10 @@ export class MemoryImage {
   steps(depth: number): DescriptorFields[];
   readonly tma: TensorMapBox;
 }
-export function encodedDescriptor(fields: DescriptorFields): bigint;
-export function decodedDescriptor(bits: bigint): DescriptorFields;
+export function encodedDescriptor(fields: DescriptorFields, facts?: MemoryFacts): bigint;
+export function decodedDescriptor(bits: bigint, facts?: MemoryFacts): DescriptorFields;
+/** The probable mistakes in the bits of a descriptor, of a matrix whose element type and family may be given. */
+export function suspicions(bits: bigint, majorness?: string, matrix?: { element?: string; family?: string }): Suspicion[];
 export const descriptorFormats: DescriptorFormat[];
 export function explainedDescriptor(format: DescriptorFormat, kind: string, bits: bigint): FieldValue[];
 export function bankWords(access: (number | null)[], width: number): Map<number, Set<number>>[];

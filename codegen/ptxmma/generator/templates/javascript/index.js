@@ -8,7 +8,7 @@ export { arrangements, bitsOf } from "./arrangements.js";
 export { conversionOf, elementAt, widthOf } from "./conversions.js";
 export { toCute, toTriton } from "./interop.js";
 export { accessPatterns, bankWords, wavefronts } from "./bank_accesses.js";
-export { decodedDescriptor, descriptorFormats, encodedDescriptor, explainedDescriptor, memoryFacts } from "./descriptors.js";
+export { decodedDescriptor, descriptorFormats, encodedDescriptor, explainedDescriptor, memoryFacts, sharedMemoryOf } from "./descriptors.js";
 export { fragmentOf, loadsOf, registerOf } from "./tensor_loads.js";
 export { TensorPlaces, tensorMemories, tensorOperands } from "./tensor_places.js";
 export { tensorProduct } from "./tensor_products.js";

@@ -1,131 +1,160 @@
 /** Probable mistakes in a matrix descriptor, as `ptxmma.matrices.descriptors` finds them. */
 
-import { base_offset_of, swizzle } from "./shared_memory.js";
-import { decodedDescriptor, descriptorReach, memoryFacts } from "./descriptors.js";
+import { suspicionRules } from "./shared_memory.js";
+import { decodedDescriptor, descriptorReach, explainedDescriptor, sharedMemoryOf } from "./descriptors.js";
+import { holds } from "./short_texts.js";
 
-/** @typedef {import("./index.d.ts").DescriptorFields} DescriptorFields */
+/** @typedef {import("./index.d.ts").DescriptorFormat} DescriptorFormat */
+/** @typedef {import("./index.d.ts").FieldValue} FieldValue */
 /** @typedef {import("./index.d.ts").MemoryFacts} MemoryFacts */
 /** @typedef {import("./index.d.ts").Suspicion} Suspicion */
-/** @typedef {MemoryFacts["swizzles"][number]} Mode */
-/** @typedef {MemoryFacts["strides"][string][string]} Strides */
 
 const STRIDE_FIELDS = /** @type {const} */ ({ lbo: "leading_byte_offset", sbo: "stride_byte_offset" });
-const STRIDE_NAMES = /** @type {("lbo" | "sbo")[]} */ (Object.keys(STRIDE_FIELDS));
-/** A stride that skips more groups of lines than this is taken for bytes. */
-const MOST_GROUPS = 64;
-const DESCRIPTOR_BITS = 64;
 
 /**
- * The probable mistakes in the 64 bits of a descriptor.  Without a majorness only what is suspicious for every majorness.
+ * The probable mistakes in the 64 bits of a descriptor.  Without a majorness only what is suspicious for every majorness.  None for bits
+ * that name no swizzle mode, and for a majorness that the mode does not have.
  * @param {bigint} bits
  * @param {string} [majorness]
+ * @param {{element?: string, family?: string}} [matrix] the type of its elements, and the family that reads it: by default the first
  * @returns {Suspicion[]}
  */
-export function suspicions(bits, majorness) {
-  const facts = memoryFacts;
-  const read = decodedDescriptor(bits);
+export function suspicions(bits, majorness, { element, family } = {}) {
+  const facts = sharedMemoryOf(family);
+  const rows = facts ? explainedDescriptor(facts.format, "", bits) : [];
+  const read = decodedDescriptor(bits, facts);
   const mode = facts?.swizzles.find((each) => each.name === read.swizzle);
   if (!facts || !mode) return [];
-  const every = facts.layouts.filter((each) => each.swizzles.includes(mode.name)).map((each) => each.majorness);
-  const judged = (majorness ? [majorness] : every).map((each) => {
-    const lines = each === "K" ? mode.atom_k[0] : mode.atom_mn[1];
-    const used = facts.strides[each][mode.name];
-    return [...ofStrides(facts, read, mode, lines, used), ...inBytes(facts, read, mode, lines, used)];
-  });
+  const wrong = facts.format.spare === "zero" ? illegalBits(facts.format, rows, bits) : unusedBits(facts.format, bits);
+  const unreadable = unreadableType(facts, mode.name, majorness, element);
+  if (unreadable) return [...wrong, unreadable];
+  const { pattern } = mode, start = Number(read.start_address);
+  const stored = Object.fromEntries(rows.map((row) => [row.field.name, row.stored]));
+  /** @type {Record<string, number>} */
+  const numbers = {
+    start_address: start, least_start: start, inside: start % pattern, base_offset: Number(read.base_offset), leading_mode: stored.leading_mode ?? 0,
+    span: mode.bytes, pattern, alignment: facts.alignment, reach: descriptorReach(facts),
+  };
+  if (majorness) numbers.along_k = Number(majorness === "K");
+  const every = [...new Set(facts.reads.filter((each) => each.swizzles.includes(mode.name)).map((each) => each.majorness))];
+  if (majorness && !facts.strides[majorness]?.[mode.name]) return [];
+  const judged = (majorness ? [majorness] : every).map((each) => ofStrides(facts, mode.name, each, read, numbers));
   const shared = judged[0].filter((one) => judged.every((others) => others.some((other) => other.field === one.field && other.rule === one.rule)));
-  return [...unusedBits(facts, bits), ...ofPattern(facts, read, mode), ...shared];
+  return [...wrong, ...held(mode.name, "", numbers, {}), ...shared];
+}
+
+/**
+ * The rules that hold, of a stride by the name of its field, or of the other fields: those whose numbers are all known.
+ * @param {string} swizzle
+ * @param {string} stride
+ * @param {Record<string, number>} numbers
+ * @param {Record<string, string>} words
+ * @returns {Suspicion[]}
+ */
+function held(swizzle, stride, numbers, words) {
+  const own = suspicionRules[swizzle].filter((rule) => !rule.field === Boolean(stride) && rule.names.every((name) => name in numbers) && rule.when(numbers));
+  return own.map(({ rule, field, severity, text }) => ({ field: field || stride, rule, text: text(numbers, words), severity }));
 }
 
 /**
  * @param {MemoryFacts} facts
+ * @param {string} swizzle
+ * @param {string} majorness
+ * @param {Record<string, number | string>} read
+ * @param {Record<string, number>} numbers
+ * @returns {Suspicion[]}
+ */
+function ofStrides(facts, swizzle, majorness, read, numbers) {
+  const { all, users } = facts.strides[majorness][swizzle];
+  const lines = facts.layouts.find((each) => each.majorness === majorness && each.swizzles.includes(swizzle))?.lines ?? 0;
+  const used = /** @type {("lbo" | "sbo")[]} */ (Object.keys(STRIDE_FIELDS)).filter((stride) => users[stride]);
+  // With leading_mode 1 the leading dimension is an address.
+  const values = Object.fromEntries(used.filter((stride) => stride !== "lbo" || !numbers.leading_mode).map((stride) => [stride, Number(read[STRIDE_FIELDS[stride]])]));
+  return Object.entries(values).flatMap(([stride, value]) => {
+    const field = STRIDE_FIELDS[/** @type {"lbo" | "sbo"} */ (stride)], other = used.find((each) => each !== stride), byAll = all.includes(stride);
+    const units = 2 ** (facts.descriptor.find(({ name }) => name === field)?.shift ?? 0);
+    /** @type {Record<string, number>} */
+    const own = { ...numbers, lines, value, units, by_all: Number(byAll) };
+    if (!other || other in values) own.other = other ? values[other] : 0;
+    const name = stride.toUpperCase(), only = byAll ? "" : `; only ${users[stride].join(" and ")} can use ${name} here`;
+    return held(swizzle, field, own, { name, only });
+  });
+}
+
+/**
+ * The runs of bits that belong to no field, lowest first, as the lowest bit and the number of bits.
+ * @param {DescriptorFormat} format
+ * @returns {[low: number, width: number][]}
+ */
+function spareBits(format) {
+  const used = new Set(format.fields.flatMap(({ low, width, upper }) => [...Array.from({ length: width }, (_, bit) => low + bit), ...(upper === undefined ? [] : [upper])]));
+  /** @type {[number, number][]} */
+  const runs = [];
+  for (let bit = 0; bit < (format.bits ?? 64); bit += 1) {
+    const last = runs[runs.length - 1];
+    if (used.has(bit)) continue;
+    if (last && last[0] + last[1] === bit) last[1] += 1;
+    else runs.push([bit, 1]);
+  }
+  return runs;
+}
+
+/**
+ * What the bits of a run hold.
+ * @param {bigint} bits
+ * @param {number} low
+ * @param {number} width
+ */
+function taken(bits, low, width) {
+  return (bits >> BigInt(low)) & ((1n << BigInt(width)) - 1n);
+}
+
+/**
+ * @param {DescriptorFormat} format
  * @param {bigint} bits
  * @returns {Suspicion[]}
  */
-function unusedBits(facts, bits) {
-  const ordered = [...facts.descriptor].sort((one, other) => one.low - other.low);
-  return ordered.flatMap(({ name, low: first, width, shift = 0 }, place) => {
-    const low = first + width, end = ordered[place + 1]?.low ?? DESCRIPTOR_BITS;
-    if (end === low || !((bits >> BigInt(low)) & ((1n << BigInt(end - low)) - 1n))) return [];
-    const said = end - low === 1 ? `bit ${low} is not 0; it is` : `bits ${end - 1}:${low} are not 0; they are`;
-    const most = (2 ** width - 1) * 2 ** shift;
-    return [{ field: "", rule: "unused", text: `${said} ignored; was ${name} larger than the ${most} that its field holds?` }];
+function unusedBits(format, bits) {
+  return spareBits(format).filter(([low, width]) => taken(bits, low, width)).map(([low, width]) => {
+    const below = format.fields.filter((field) => field.low < low).reduce((one, other) => (other.low > one.low ? other : one));
+    const said = width === 1 ? `bit ${low} is not 0; it is` : `bits ${low + width - 1}:${low} are not 0; they are`;
+    const most = (2 ** below.width - 1) * 2 ** (below.shift ?? 0);
+    return { field: "", rule: "unused", text: `${said} ignored; was ${below.name} larger than the ${most} that its field holds?`, severity: "warning" };
   });
 }
 
 /**
- * @param {MemoryFacts} facts
- * @param {DescriptorFields} read
- * @param {Mode} mode
+ * @param {DescriptorFormat} format
+ * @param {FieldValue[]} rows
+ * @param {bigint} bits
  * @returns {Suspicion[]}
  */
-function ofPattern(facts, read, mode) {
-  const base = Number(read.base_offset), start = Number(read.start_address);
-  if (mode.bytes === facts.alignment) {
-    return base ? [{ field: "base_offset", rule: "base", text: `a base offset of ${base}, but nothing is swizzled: it has no effect` }] : [];
-  }
-  const first = start - (start % mode.bytes);
-  const needed = base_offset_of(first, mode.pattern);
-  if (swizzle(first, mode.bytes, base) === swizzle(first, mode.bytes, needed)) return [];
-  if (base) {
-    return [{ field: "base_offset", rule: "pattern", text: `a base offset of ${base}, but a pattern that starts at ${first} needs ${needed}` }];
-  }
-  const text = `${start} is not in the first line of a pattern, which repeats every ${mode.pattern} bytes: right where the matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at ${first} needs base offset ${needed}`;
-  return [{ field: "start_address", rule: "pattern", text }];
-}
-
-/**
- * @param {MemoryFacts} facts
- * @param {DescriptorFields} read
- * @param {Mode} mode
- * @param {number} lines
- * @param {Strides} used
- * @returns {Suspicion[]}
- */
-function ofStrides(facts, read, mode, lines, used) {
-  const group = lines * mode.bytes, start = Number(read.start_address), end = descriptorReach(facts);
-  /** @type {Suspicion[]} */
-  const made = [];
-  for (const stride of STRIDE_NAMES) {
-    const field = STRIDE_FIELDS[stride], name = stride.toUpperCase(), value = Number(read[field]);
-    const all = used.all.includes(stride);
-    if (!all && (!used.users[stride] || value <= bytesCounted(facts, field))) continue;
-    const only = all ? "" : `; only ${used.users[stride].join(" and ")} can use ${name} here`;
-    const add = (/** @type {string} */ rule, /** @type {string} */ text) => made.push({ field, rule, text: text + only });
-    if (value === 0) add("zero", `${name} is 0: all groups of ${lines} lines start at one address`);
-    else if (value < group) add("overlap", `${name} is ${value} bytes, but a group of ${lines} lines takes ${group}: they overlap`);
-    else if (value % mode.pattern) add("phase", `${name} = ${value} is not a multiple of ${mode.pattern}, the bytes of a pattern: groups differ in their swizzle phase`);
-    if (start + value >= end) add("reach", `${name} leads from ${start} to ${start + value}; descriptors reach below ${end}`);
-  }
-  return made;
-}
-
-/**
- * @param {MemoryFacts} facts
- * @param {DescriptorFields} read
- * @param {Mode} mode
- * @param {number} lines
- * @param {Strides} used
- * @returns {Suspicion[]}
- */
-function inBytes(facts, read, mode, lines, used) {
-  const group = lines * mode.bytes;
-  const strides = STRIDE_NAMES.filter((stride) => used.users[stride]);
-  const values = strides.map((stride) => Number(read[STRIDE_FIELDS[stride]]));
-  return strides.flatMap((stride, place) => {
-    const field = STRIDE_FIELDS[stride], value = values[place], units = bytesCounted(facts, field), raw = value / units;
-    const others = values.filter((_, other) => other !== place);
-    const large = value > MOST_GROUPS * Math.max(group, ...others);
-    if (!raw || raw % group || !(large || (raw === group && !values.includes(group)))) return [];
-    const text = `${stride.toUpperCase()} holds ${raw}, which means ${value} bytes, since the field counts units of ${units}: are ${raw} bytes meant? They are ${Math.floor(raw / units)} in the field`;
-    return [{ field, rule: "bytes", text }];
+function illegalBits(format, rows, bits) {
+  const known = Object.fromEntries(rows.map(({ field, value }) => [field.name, value]));
+  const fields = rows.filter(({ legal }) => !legal).map(({ field: { name, fixed, cases = [] }, stored }) => {
+    if (fixed !== undefined) return { field: name, text: `${name} is ${stored}; it is always ${fixed}` };
+    const legal = cases.filter(({ when }) => holds(when, known)).flatMap(({ values = {} }) => Object.entries(values));
+    const said = legal.sort(([, one], [, other]) => one - other).map(([value, held]) => (String(held) === value ? value : `${held} (${value})`));
+    return { field: name, text: `${name} holds ${stored}; allowed: ${said.join(", ") || "0"}` };
   });
+  const spare = spareBits(format).filter(([low, width]) => taken(bits, low, width)).map(([low, width]) => ({ field: "", text: `${width > 1 ? `bits ${low + width - 1}:${low}` : `bit ${low}`} must be 0` }));
+  return [...fields, ...spare].map((each) => ({ ...each, rule: "illegal", severity: "warning" }));
 }
 
 /**
- * The bytes that a field counts in.
+ * The suspicion that no instruction reads a type so; undefined where one does, or where the type is none that instructions read.
  * @param {MemoryFacts} facts
- * @param {string} name
+ * @param {string} swizzle
+ * @param {string | undefined} majorness
+ * @param {string | undefined} element
+ * @returns {Suspicion | undefined}
  */
-function bytesCounted(facts, name) {
-  return 2 ** (facts.descriptor.find((field) => field.name === name)?.shift ?? 0);
+function unreadableType(facts, swizzle, majorness, element) {
+  const reading = [...facts.reads, ...facts.padded].filter(({ elements }) => element && elements.includes(element));
+  const wanted = reading.filter((each) => !majorness || each.majorness === majorness);
+  if (!reading.length || wanted.some(({ swizzles }) => swizzles.includes(swizzle))) return undefined;
+  const how = majorness ? ` ${majorness}-major` : "";
+  const swizzles = new Set(wanted.flatMap((each) => each.swizzles));
+  const text = wanted.length ? `${element} cannot be read${how} with swizzle ${swizzle}, only with ${[...swizzles].join(" or ")}` : `${element} cannot be read${how}, only ${reading.map((each) => each.majorness).join(" or ")}-major`;
+  return { field: "swizzle", rule: "type", text, severity: "warning" };
 }
