@@ -20,8 +20,7 @@ from ptxmma.matrices.product_operands import (
     product_operands,
     refuse_shift,
 )
-from ptxmma.matrices.products.inputs import RegisterInputs, TensorInputs, element_bits, table
-from ptxmma.matrices.products.terms import Trace, terms
+from ptxmma.matrices.products.terms import RegisterInputs, TensorInputs, Trace, element_bits, table, terms
 from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.model import InstructionSet
 

@@ -5,12 +5,11 @@ A module for each kind of picture; ``svg_sheet`` draws them.
 
 from __future__ import annotations
 
-from ptxmma.matrices.pictures.fragments import element_letter, fragment, seen
+from ptxmma.matrices.pictures.fragments import block, by_register, element_letter, fragment, period, seen, shown_columns, size
 from ptxmma.matrices.pictures.memory import atom, image
 from ptxmma.matrices.pictures.operands import addresses, metadata, operand, scales, storage
 from ptxmma.matrices.pictures.sheet import BLANK, TIMES, colour
 from ptxmma.matrices.pictures.sheet import COLOURS as COLOURS
-from ptxmma.matrices.pictures.shown_layout import block, by_register, period, shown_columns, size
 from ptxmma.matrices.pictures.tables import Field, Mark, bit_fields, table
 from ptxmma.matrices.pictures.tensor_memory import tensor
 

@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Sequence
 
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.pictures.fragments import fragment
+from ptxmma.matrices.pictures.fragments import fragment, output_grid
 from ptxmma.matrices.pictures.sheet import BLANK, CELL_WIDTH, PANEL, TIMES, Panel, cut, edge, sheet
-from ptxmma.matrices.pictures.shown_layout import output_grid
 from ptxmma.model import Granularity, Layout
 
 #: Columns and chunks that an example of sparse storage has at most; the strength of its colours.

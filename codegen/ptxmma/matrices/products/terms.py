@@ -1,16 +1,245 @@
-"""The terms of one element of D, and the place of everything that feeds them."""
+"""The terms of one element of D, and the places of everything that feeds them: in registers, in shared memory and in tensor memory."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.operands import Operand, TensorOperand
 from ptxmma.catalog.operands.tensor_fragment import RegisterPlace
-from ptxmma.matrices.arrangements import Place
-from ptxmma.matrices.places import Spot, TensorPlace
-from ptxmma.matrices.product_operands import A, B
-from ptxmma.matrices.products.inputs import Inputs
+from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
+from ptxmma.matrices.places import MemoryPlace, Spot, TensorPlace
+from ptxmma.matrices.product_operands import METADATA, A, B, Part, forms_with, product_operands, scales_of
+from ptxmma.matrices.shared.canonical import Geometry
+from ptxmma.model import Granularity
+
+
+class Inputs:
+    """The places of what feeds a product; a subclass has them in its own space.
+
+    Attributes:
+        instruction: the product.
+        product: its operands by what they do.
+        operands: the operands of the operand lists that read A from the chosen place, by part.
+    """
+
+    def __init__(self, instruction: Instruction, form: str | None, images: Mapping[str, Geometry]) -> None:
+        """Choose where A is read from, and the images of the matrices in shared memory, by their names."""
+        self.instruction = instruction
+        self.product = product_operands(instruction)
+        self.operands = {self.product.part(operand): operand for each in forms_with(instruction, form) for operand in each.operands}
+        self._images = images
+
+    @property
+    def pattern(self) -> Granularity | None:
+        """The pattern of a sparse A."""
+        return layouts.granularity(self.instruction.database.spec, self.instruction.variant)
+
+    def element(self, part: Part, row: int, col: int) -> Spot:
+        """The place of an element of A or B, as it is stored."""
+        matrix = self.product.multiplicand(part)
+        if (image := self._images.get(matrix.name)) is None:
+            return None
+        line, along = (row, col) if part == A else (col, row)
+        cta, line = divmod(line, matrix.lines // self.instruction.extents.get("ctas", 1))
+        return MemoryPlace(None, int(image.address(line, along)), int(image.bit(line, along)), image.element.bits, cta)
+
+    def scale(self, part: Part, line: int, k: int) -> Spot:
+        """The place of the scale factor of row ``line`` of A or column ``line`` of B, for row ``k`` of B; None where there is none."""
+        raise NotImplementedError
+
+    def index(self, row: int, col: int) -> Spot:
+        """The place of the index of element ``row``, ``col`` of a sparse A as it is stored."""
+        raise NotImplementedError
+
+    def unknown(self) -> Iterator[str]:
+        """Yield why no source says where some of the inputs lie."""
+        yield from ()
+
+
+class RegisterInputs(Inputs):
+    """The inputs of a product in registers, B and A also in shared memory."""
+
+    def __init__(
+        self,
+        instruction: Instruction,
+        form: str | None,
+        images: Mapping[str, Geometry],
+        *,
+        selector: int | None,
+        scale_ids: Mapping[str, int],
+        apart: Mapping[str, int],
+    ) -> None:
+        """Choose the constants, and one of several products at once.
+
+        Raises:
+            Missing: the instruction lacks what an option chooses.
+            ValueError: a constant that is not legal.
+        """
+        super().__init__(instruction, form, images)
+        if selector is not None and not instruction.sparse:
+            raise Missing(f"{instruction.canonical} is not sparse: it has no selector")
+        held = [operand for operand in self.operands.values() if operand.kind == "fragment"]
+        self._tables = {self.product.part(operand): table(instruction, operand, apart) for operand in held}
+        self._scales = _scale_tables(instruction, self.operands, scale_ids)
+        self._selector = arrangement(instruction, "metadata", selector=selector or 0).fixed["selector"] if instruction.sparse else 0
+        described = {self.product.multiplicand(part).name for part, operand in self.operands.items() if operand.kind == "descriptor"}
+        for name in images:
+            if name not in described:
+                raise Missing(f"{instruction.canonical} reads {name} from registers: it has no image in shared memory")
+
+    def element(self, part: Part, row: int, col: int) -> Spot:
+        """The register, or the bytes of an image."""
+        held = self._tables.get(part)
+        return super().element(part, row, col) if held is None else held.locate(row, col)
+
+    def scale(self, part: Part, line: int, k: int) -> Place | None:
+        """The byte of a register."""
+        factors, depth = self._scales.get(part), self.instruction.extents["k"]
+        if factors is None:
+            return None
+        return factors.locate(line, k * factors.cols // depth) if part == A else factors.locate(k * factors.rows // depth, line)
+
+    def index(self, row: int, col: int) -> Place:
+        """The bits of a register."""
+        lane, low, width = self.instruction.metadata.index(row, col, self._selector)
+        return Place(lane, low // self.instruction.metadata.width, 0, low, width)
+
+
+def table(instruction: Instruction, operand: Operand, apart: Mapping[str, int]) -> Arrangement:
+    """The table of a matrix in registers, for one of several products where it has them."""
+    whole = arrangement(instruction, operand.name)
+    return whole._replace(fixed=whole.fixed | {axis: number for axis, number in apart.items() if axis in whole.fixed})
+
+
+def _scale_tables(instruction: Instruction, operands: Mapping[Part, Operand], ids: Mapping[str, int]) -> dict[Part, Arrangement]:
+    """The tables of the scale factors of A and B, with the ids that are given."""
+    known = {operand.name: operand for operand in operands.values() if operand.kind in ("byte-id", "thread-id")}
+    for name in ids:
+        if name not in known:
+            raise Missing(f"{instruction.canonical} has no {name}{': it has ' + ', '.join(known) if known else ''}")
+    tables = {}
+    for part, operand in operands.items():
+        if operand.kind == "scale-data":
+            chosen = {known[name].kind.replace("-", "_"): value for name, value in ids.items() if known[name].of == operand.of}
+            tables[Part("multiplicand", part.of)] = arrangement(instruction, operand.name, **chosen)
+    return tables
+
+
+class TensorInputs(Inputs):
+    """The inputs of a product that is added up in tensor memory."""
+
+    def __init__(
+        self,
+        instruction: Instruction,
+        form: str | None,
+        images: Mapping[str, Geometry],
+        *,
+        selector: int | None,
+        scale_ids: Mapping[str, int],
+    ) -> None:
+        """Choose what the instruction descriptor selects.
+
+        Raises:
+            Missing: the instruction lacks what an option chooses.
+            ValueError: an id that is not legal.
+        """
+        super().__init__(instruction, form, images)
+        self._a = self.operands[A] if isinstance(self.operands[A], TensorOperand) else None
+        if self._a is not None and self.product.a.name in images:
+            raise Missing(f"{instruction.canonical} reads {self.product.a.name} from tensor memory here: it has no image in shared memory")
+        self._scale_ids = self._checked_ids(scale_ids)
+        self._selected = self._checked_selector(selector)
+
+    def element(self, part: Part, row: int, col: int) -> Spot:
+        """The cell, or the bytes of an image."""
+        if part == A and self._a is not None:
+            return _cell(self._a, {}, row=row, col=col)
+        return super().element(part, row, col)
+
+    def scale(self, part: Part, line: int, k: int) -> TensorPlace | None:
+        """The byte of a cell, and the cells with its copies."""
+        operand = self.operands.get(scales_of(part))
+        if operand is None:
+            return None
+        axis = "row" if part == A else "col"
+        block = k * operand.sizes.get("block", 1) // self.instruction.extents["k"]
+        return _cell(operand, self._scale_ids[part], **{axis: line, "block": block})
+
+    def index(self, row: int, col: int) -> TensorPlace | None:
+        """The bits of a cell."""
+        assert self.pattern is not None
+        low = self.pattern.index_bits * self.pattern.index_of(col)
+        at = {"row": row, "chunk": col // self.pattern.kept}
+        return _cell(self.operands[METADATA], self._selected, low, self.pattern.index_bits, **at)
+
+    def unknown(self) -> Iterator[str]:
+        """Yield why no source says where an operand lies."""
+        scales = [operand for operand in self.operands.values() if operand.kind == "tensor-scales"]
+        others = [operand for operand in self.operands.values() if operand.kind == "tensor-metadata"]
+        for operand in [*([self._a] if self._a else []), *scales, *others]:
+            assert isinstance(operand, TensorOperand)
+            if operand.tensor is None:
+                yield operand.why
+        for operand in self.operands.values():
+            if operand.kind == "lookup-table":
+                yield f"{operand.of.upper()} is stored as indices of the table at {operand.name}, and no source says where they lie"
+
+    def _checked_ids(self, given: Mapping[str, int]) -> dict[Part, dict[str, int]]:
+        """The scale ID of each of A and B, where one is given."""
+        scaled = {part: operand for part, operand in self.operands.items() if operand.kind == "tensor-scales"}
+        names = {f"scale-id-{operand.of}": part for part, operand in scaled.items()}
+        if unknown := given.keys() - names.keys():
+            has = f"it has {', '.join(names)}" if names else "it scales no blocks"
+            raise Missing(f"{self.instruction.canonical} has no {', '.join(sorted(unknown))}: {has}")
+        chosen: dict[Part, dict[str, int]] = {}
+        for name, part in names.items():
+            legal = (_selections(scaled[part]) or {}).get("scale_id", ())
+            if name in given and legal and given[name] not in legal:
+                raise ValueError(f"{name} = {given[name]} is not legal: {', '.join(map(str, legal))}")
+            chosen[Part("multiplicand", part.of)] = {"scale_id": given[name]} if name in given else {}
+        return chosen
+
+    def _checked_selector(self, selector: int | None) -> dict[str, int]:
+        """The selector, where one is given."""
+        if selector is None:
+            return {}
+        if self.pattern is None:
+            raise Missing(f"{self.instruction.canonical} is not sparse: it has no selector")
+        legal = _selections(self.operands[METADATA])
+        if legal is not None and "selector" not in legal:
+            raise Missing(f"{self.instruction.canonical} has no selector: its metadata takes all of its columns")
+        return {"selector": selector}
+
+
+def _selections(operand: Operand) -> Mapping[str, Sequence[int]] | None:
+    """The legal values of what the instruction descriptor selects of an operand; None where no source says where it lies."""
+    assert isinstance(operand, TensorOperand)
+    return None if operand.tensor is None else operand.tensor.selections
+
+
+def _cell(operand: Operand, selected: Mapping[str, int], low: int = 0, width: int = 0, **at: int) -> TensorPlace | None:
+    """The place of something in tensor memory, with its copies; None where no source says it.  By default all bits of an element."""
+    assert isinstance(operand, TensorOperand)
+    placed = operand.tensor
+    if placed is None:
+        return None
+    apart = placed.layout.apart
+    point: dict[str, Any] = {**at, **selected}
+    copies = itertools.product(*(range(placed.sizes[axis]) for axis in apart))
+    every = [placed.locate(**(point | dict(zip(apart, copy, strict=True)))) for copy in copies]
+    bits = width or element_bits(operand)
+    first, *others = [TensorPlace(place.lane, place.column, 0, place.bit + low, bits, place.cta) for place in every]
+    return first._replace(copies=tuple(others))
+
+
+def element_bits(operand: TensorOperand) -> int:
+    """Bits of an element in tensor memory; a scale factor takes the bits of its byte."""
+    placed = operand.placed()
+    return operand.element.bits if operand.element is not None and operand.kind != "tensor-scales" else placed.unit
 
 
 class Source(NamedTuple):

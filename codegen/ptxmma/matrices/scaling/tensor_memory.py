@@ -17,7 +17,7 @@ from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
 from ptxmma.model import Facts, Space
 
 _BYTE = 8
-#: A product whose scale factors of B lie as those of any A or B of one CTA do.
+#: A product whose scale factors of B lie as the ones of any A or B of one CTA do.
 _FACTS: Facts = {"name": "tcgen05.mma", "cta_group": "cta_group::1", "m": 128, "blocks": 1}
 
 

@@ -20,12 +20,12 @@ from __future__ import annotations
 from ptxmma.arrays.metadata_bytes import fields as fields  # all of these belong to what this package offers
 from ptxmma.arrays.metadata_bytes import from_fields as from_fields
 from ptxmma.matrices.sparse.blocks import NotSparseError as NotSparseError
+from ptxmma.matrices.sparse.compression import Compressed as Compressed
 from ptxmma.matrices.sparse.compression import check as check
 from ptxmma.matrices.sparse.compression import compress as compress
 from ptxmma.matrices.sparse.compression import decompress as decompress
 from ptxmma.matrices.sparse.compression import prune as prune
 from ptxmma.matrices.sparse.patterns import Pattern as Pattern
 from ptxmma.matrices.sparse.patterns import pattern as pattern
-from ptxmma.matrices.sparse.torch_format import Compressed as Compressed
 from ptxmma.matrices.sparse.torch_format import from_torch as from_torch
 from ptxmma.matrices.sparse.torch_format import to_torch as to_torch

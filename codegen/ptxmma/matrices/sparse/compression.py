@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ptxmma.arrays import elements
-from ptxmma.arrays.metadata_bytes import FIELDS, row_major
-from ptxmma.arrays.shapes import cropped_shape
+from ptxmma.arrays.elements import Array
+from ptxmma.arrays.metadata_bytes import FIELDS, fields, row_major
+from ptxmma.arrays.shapes import cropped_shape, whole_shape
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.matrices.sparse.arguments import bits_of, checked_mask, checked_matrix, refuse_illegal, refuse_unfitting, type_of
-from ptxmma.matrices.sparse.blocks import bases, cut, flat, largest, magnitude_bits, occupied_units, parts, refuse_crowded, word_of
+from ptxmma.matrices.sparse.blocks import (
+    Bools,
+    Bytes,
+    at,
+    bases,
+    cut,
+    flat,
+    largest,
+    magnitude_bits,
+    occupied_units,
+    parts,
+    refuse_crowded,
+    word_of,
+)
 from ptxmma.matrices.sparse.patterns import Pattern, narrowed, pattern_of
-from ptxmma.matrices.sparse.torch_format import Compressed
-from ptxmma.model import ElementType
+from ptxmma.model import ElementType, Spec
+
+
+class Compressed(NamedTuple):
+    """A compressed matrix: values (..., R, C * kept / chunk) and row-major metadata, uint8 (..., R, C / chunk / 2)."""
+
+    values: Any
+    metadata: Any
 
 
 def prune(
@@ -40,8 +60,8 @@ def prune(
         ValueError: a wrong shape or dtype; without a mask, NaN or infinity.
     """
     coding = pattern_of(pattern)
-    kind, bits, shape = checked_matrix(matrix, coding, element, coding.chunk, pad)
-    masks = [] if mask is None else [checked_mask(mask, bits.shape, shape, coding)]
+    kind, bits, shape = _checked_matrix(matrix, coding, element, coding.chunk, pad)
+    masks = [] if mask is None else [_checked_mask(mask, bits.shape, shape, coding)]
     sign = ~magnitude_bits(kind)
     pruned = np.empty(bits.shape, bits.dtype)
     for start, whole, (part, kept, *mask_part) in parts(shape, coding.chunk, *((array, coding.chunk) for array in (bits, pruned, *masks))):
@@ -66,7 +86,7 @@ def check(matrix: Any, pattern: str | Pattern | Instruction, *, element: str | E
         ValueError: a wrong shape or dtype.
     """
     coding = pattern_of(pattern)
-    kind, bits, shape = checked_matrix(matrix, coding, element, coding.chunk, pad)
+    kind, bits, shape = _checked_matrix(matrix, coding, element, coding.chunk, pad)
     refuse_crowded("the matrix", bits, shape, kind, coding)
 
 
@@ -90,7 +110,7 @@ def compress(
     """
     coding = pattern_of(pattern)
     group = FIELDS * coding.chunk
-    kind, bits, shape = checked_matrix(matrix, coding, element, group, pad)
+    kind, bits, shape = _checked_matrix(matrix, coding, element, group, pad)
     magnitude, word = magnitude_bits(kind), word_of(bits, coding)
     rows, groups = shape[:-1], shape[-1] // group
     values = np.empty((*rows, groups * FIELDS * coding.kept), bits.dtype)
@@ -137,9 +157,9 @@ def decompress(
         ValueError: shapes that do not belong together, a wrong dtype, or an illegal field; it names the first.
     """
     given = elements.as_array(values, "values")
-    coding = narrowed(pattern, type_of(given, element, pattern_of(pattern).spec))
+    coding = narrowed(pattern, _type_of(given, element, pattern_of(pattern).spec))
     marks = row_major(metadata)
-    bits = bits_of(given, coding.spec, "values")
+    bits = _bits_of(given, coding.spec, "values")
     refuse_unfitting(bits.shape, marks, coding)
     group, word, firsts = FIELDS * coding.chunk, word_of(bits, coding), bases(coding)
     padded = (*marks.shape[:-1], marks.shape[-1] * group)
@@ -155,3 +175,92 @@ def decompress(
         if placed.shape != whole:
             placed[...] = cut(target.reshape(whole), placed.shape)
     return elements.like(matrix.view(given.dtype), values)
+
+
+# --- arguments ---------------------------------------------------------------------------------------------------------------
+
+
+def _checked_matrix(
+    matrix: Any, coding: Pattern, element: str | ElementType | None, multiple: int, pad: bool
+) -> tuple[ElementType, Array, tuple[int, ...]]:
+    """The type of a matrix's elements, their bits, and the shape with as many columns as must be."""
+    array = elements.as_array(matrix)
+    if array.ndim < 2 or not array.size:
+        raise ValueError(f"the matrix has shape {array.shape}; it needs rows and columns, at least one of each")
+    kind = _element(array, element, coding.spec)
+    return kind, elements.codes(array, kind), whole_shape(array.shape, (multiple,), f"the matrix for {coding.name}", pad)
+
+
+def _element(array: Array, element: str | ElementType | None, spec: Spec) -> ElementType:
+    """The type of that name, or the first that has the array's dtype if no other type uses it for its bits; it must have a zero."""
+    known = {entry.name: entry for entry in spec.types.elements if not _zero(entry)}
+    if isinstance(element, ElementType):
+        element = element.name
+    if element is not None:
+        if not isinstance(element, str) or element not in known:
+            raise ValueError(f"unknown element type {element!r}; types with a zero: {', '.join(known)}")
+        return known[element]
+    ambiguous = [entry.name for entry in known.values() if elements.bits_dtype(entry) == array.dtype]
+    if ambiguous:
+        raise ValueError(f"the matrix has dtype {array.dtype}, which may hold the bits of {', '.join(ambiguous)}: say which with element=")
+    for entry in known.values():
+        if elements.dtype(entry) == array.dtype:
+            return entry
+    allowed = ", ".join(dict.fromkeys(elements.dtype(entry).name for entry in known.values()))
+    raise ValueError(f"the matrix has dtype {array.dtype}, which no element type has; allowed: {allowed}")
+
+
+def _type_of(array: Array, element: str | ElementType | None, spec: Spec) -> str:
+    """The name of the element type of compressed values; ``""`` where neither ``element`` nor the dtype says it."""
+    known = {entry.name: entry for entry in spec.types.elements}
+    if element is None:
+        bits = {elements.bits_dtype(entry) for entry in known.values()}
+        return next((name for name, entry in known.items() if elements.dtype(entry) == array.dtype and array.dtype not in bits), "")
+    name = element.name if isinstance(element, ElementType) else element
+    if name not in known or array.dtype not in (elements.dtype(known[name]), elements.bits_dtype(known[name])):
+        fitting = [name for name, entry in known.items() if array.dtype in (elements.dtype(entry), elements.bits_dtype(entry))]
+        raise ValueError(f"element = {name!r} does not fit values of dtype {array.dtype}; that dtype holds {', '.join(fitting)}")
+    return name
+
+
+@functools.cache
+def _zero(element: ElementType) -> float:
+    """The number whose bits are all zero."""
+    return float(elements.numbers(np.zeros(1, elements.bits_dtype(element)), element)[0])
+
+
+def _bits_of(array: Array, spec: Spec, what: str) -> Array:
+    """The bits of an array of any type's dtype, or of bits already."""
+    types = {dtype: None for entry in spec.types.elements for dtype in (elements.dtype(entry), elements.bits_dtype(entry))}
+    if array.dtype not in types:
+        raise ValueError(f"{what} have dtype {array.dtype}, which no element type has; allowed: {', '.join(dtype.name for dtype in types)}")
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def refuse_unfitting(shape: tuple[int, ...], marks: Bytes, coding: Pattern) -> None:
+    """Refuse values of a shape that metadata does not describe."""
+    expected = (*marks.shape[:-1], marks.shape[-1] * FIELDS * coding.kept)
+    if shape != expected:
+        raise ValueError(f"metadata of shape {marks.shape} describes values of shape {expected} in {coding.name}, not {shape}")
+
+
+def refuse_illegal(marks: Bytes, coding: Pattern) -> None:
+    """Refuse metadata with a field that is illegal."""
+    if not coding.legal_bytes.take(marks).all():
+        every = fields(marks)
+        place = np.unravel_index(int(coding.legal.take(every).argmin()), every.shape)
+        *batch, row, chunk = map(int, place)
+        field = int(every[place])
+        fault = coding.faults[field]
+        legal = ", ".join(f"{value:#06b}" for value in np.flatnonzero(coding.legal))
+        rule = "the indices of a field must differ" if fault == "equal indices" else f"legal: {legal}"
+        raise ValueError(f"the metadata of {at(batch, f'row {row}, chunk {chunk}')} is {field:#06b}, {fault} in {coding.name}; {rule}")
+
+
+def _checked_mask(mask: Any, shape: tuple[int, ...], padded: tuple[int, ...], coding: Pattern) -> Bools:
+    """The mask, checked."""
+    chosen = elements.as_array(mask, "the mask")
+    if chosen.dtype != np.bool_ or chosen.shape != shape:
+        raise ValueError(f"the mask must be bool of the matrix's shape {shape}, not {chosen.dtype} of shape {chosen.shape}")
+    refuse_crowded("the mask", chosen, padded, None, coding)
+    return chosen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,8 @@ from ptxmma.arrays.elements import Array
 from ptxmma.arrays.metadata_bytes import row_major
 from ptxmma.catalog.instructions import catalog
 from ptxmma.matrices.product_operands import product_operands
-from ptxmma.matrices.sparse.arguments import refuse_illegal, refuse_unfitting
+from ptxmma.matrices.sparse.compression import Compressed, refuse_illegal, refuse_unfitting
 from ptxmma.matrices.sparse.patterns import Pattern, pattern
-
-
-class Compressed(NamedTuple):
-    """A compressed matrix: values (..., R, C * kept / chunk) and row-major metadata, uint8 (..., R, C / chunk / 2)."""
-
-    values: Any
-    metadata: Any
 
 
 def to_torch(values: Any, metadata: Any) -> Compressed:
