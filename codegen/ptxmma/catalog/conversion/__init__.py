@@ -53,6 +53,11 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
         exchanged = sum(isinstance(step, Shuffle) and step.mask != 0 for step in self.steps)
         return exchanged * max(self.target.bits // 32, 1)
 
+    @property
+    def word(self) -> int:
+        """The elements of a register in a shuffle: a last :class:`Arrange` counts through such registers."""
+        return word_size(self.steps, 1 << self.source.inside)
+
     def find(self, lane: Any, i: Any = 0, *, warp: Any = 0, cta: Any = 0) -> dict[str, Any]:
         """Return the source place of the element at a target place: ``{"lane": 5, "i": 2, "warp": 0, "cta": 0}``; integers or arrays.
 
@@ -117,7 +122,6 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
     def _program(self) -> list[str]:
         """The steps, as assignments of registers: ``a0 = d0 d1``; ``v0[1]`` is an element of a register, the lowest first."""
         old, new = self._names()
-        size = word_size(self.steps, 1 << self.source.inside)
         lines = []
         for number, step in enumerate(self.steps):
             final = number == len(self.steps) - 1
@@ -128,7 +132,7 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
                 lines.append(f"{'v' if arranged_after else new}[{expression(step.takes)}] = {sent}")
                 continue
             for register, elements in enumerate(step.registers):  # the first step counts as ``i`` does
-                parts = [f"v{each // size}[{each % size}]" if number else f"{old}{each}" for each in elements]
+                parts = [f"v{each // self.word}[{each % self.word}]" if number else f"{old}{each}" for each in elements]
                 lines.append(f"{new if final else 'w'}{register} = {' '.join(parts)}")
         return lines
 
