@@ -155,8 +155,8 @@ _EDITS = {
     ),
     "an erratum": Edit(
         "spaces.yaml",
-        'scopes: {"warp": 32}',
-        'scopes: {"warp": 32}\n---\nkind: errata\nerrata:\n'
+        "coordinates: {warp: [], lane: 32, register: [], bit: 32}",
+        "coordinates: {warp: [], lane: 32, register: [], bit: 32}\n---\nkind: errata\nerrata:\n"
         '  - {id: "lost", section: "3", says: "One.", holds: "Two.", known: "By counting.", bites: "misprint", textual: true}',
         [Change("erratum", "added", False, ("lost",))],
     ),

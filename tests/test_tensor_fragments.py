@@ -254,3 +254,12 @@ def test_the_command_says_what_is_missing() -> None:
         main, ["layout", "movmatrix.sync.aligned.m8n8.trans.b16", "--operand", "a", "--through", _LOAD.format("32x32b.x32")]
     )
     assert (wrong.exit_code, "--through is for an --operand in tensor memory: this instruction has none" in wrong.output) == (2, True)
+
+
+def test_bases_count_the_elements_within_a_register() -> None:
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64, **_TYPES)
+    a = product.operand("a-tmem")
+    assert isinstance(a, ptxmma.TensorOperand)
+    fragment = a.through(ptxmma.instruction(_LOAD.format("32x32b.x8")))
+    assert fragment.to_triton()["register"] == [[0, 1], [0, 2], [0, 4], [0, 8]]
+    assert fragment.coords(0, 0, 7, 16) == (0, 15)

@@ -8,6 +8,7 @@ other CTA.  A :class:`~ptxmma.model.bitmap.BitMap` is the case that all sizes ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -199,9 +200,25 @@ class DigitMap(LayoutMap, frozen=True, dict=True):
                 raise NotDigitsError(f"{term.axis} is divided by {term.step} = {step}", term.coordinate)
             left = -(-(axes[term.axis] + first.get(term.axis, 0)) // step)
             size = min(left, value(term.size, term.coordinate)) if term.size else left
-            if size > 1:
-                digits.append(Digit(term.axis, step, size, term.coordinate, value(term.weight, term.coordinate)))
-        made = cls(dict(axes), dict.fromkeys(coordinates, 0), _ordered(axes, digits), first, origin)
+            digits.append(Digit(term.axis, step, size, term.coordinate, value(term.weight, term.coordinate)))
+        return cls.made(axes, coordinates, digits, first, origin)
+
+    @classmethod
+    def made(
+        cls,
+        axes: Mapping[str, int],
+        coordinates: Iterable[str],
+        digits: Iterable[Digit],
+        first: Mapping[str, int] = MappingProxyType({}),
+        origin: Mapping[str, int] = MappingProxyType({}),
+    ) -> DigitMap:
+        """The map of digits, in any order; coordinates reach as far as the digits do.
+
+        Raises:
+            NotDigitsError: digits that do not tell the numbers of an axis apart, or that overlap in a coordinate.
+        """
+        moving = _ordered(axes, (digit for digit in digits if digit.size > 1))
+        made = cls(dict(axes), dict.fromkeys(coordinates, 0), moving, dict(first), dict(origin))
         made._check()
         return msgspec.structs.replace(made, coordinates={name: made._whole(name) for name in made.coordinates})
 

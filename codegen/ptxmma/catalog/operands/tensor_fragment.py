@@ -13,6 +13,7 @@ from ptxmma.arguments import in_range, integer
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.model import Space
+from ptxmma.model.digit_map import Digit, DigitMap
 
 
 class RegisterPlace(NamedTuple):
@@ -129,27 +130,42 @@ class TensorFragment(msgspec.Struct, frozen=True):
         Raises:
             ValueError: a size is not a power of two, or the loads take more than the operand.
         """  # noqa: D205  # one sentence
-        registers, memory = self.registers, self.places.memory
-        loads, rest = self._lanes(), self.places.columns % registers.cols
-        counts = {
-            "register": registers.elements * (self.places.columns // registers.cols) * len(loads),
-            "lane": memory.partition["lane"],
-            "warp": memory.most("lane") // memory.partition["lane"],
-        }
-        counts |= {"block": 2} if "cta" in self.places.layout.at else {}
-        if rest or any(size & size - 1 for size in (*self.places.sizes.values(), *counts.values())):
-            raise ValueError(f"{self.places.columns} columns in loads of {registers.cols}: Triton's linear layouts need powers of two")
+        columns, each = self.places.columns, self.registers.cols
+        if columns % each or any(size & size - 1 for size in (*self.places.sizes.values(), columns)):
+            raise ValueError(f"{columns} columns in loads of {each}: Triton's linear layouts need powers of two")
+        return self.elements().bases(*self.places.sizes)
 
-        def element(register: int = 0, lane: int = 0, warp: int = 0, block: int = 0) -> list[int]:
-            load, i = divmod(register, registers.elements)
-            address = self.addresses(warp)[load]
-            return [
-                *self.coords(
-                    address, lane, i // registers.elements_per_register, i % registers.elements_per_register * registers.bits, cta=block
-                )
-            ]
+    def elements(self) -> DigitMap:
+        """The element at each place in registers: the loads of all warps, composed with the layout of the operand.
 
-        return {name: [element(**{name: 1 << bit}) for bit in range(count.bit_length() - 1)] for name, count in counts.items()}
+        ``register`` counts elements through the loads of a warp, in the order of :meth:`addresses`; ``lane``, ``warp``, and ``block`` for
+        a pair of CTAs.
+
+        Raises:
+            ValueError: the loads take more than the operand.
+        """
+        return self._cells().compose(self.places.digits(dict.fromkeys(self.places.selections, 0)).inverse())
+
+    def _cells(self) -> DigitMap:
+        """The cell and the bit that each place in registers takes."""
+        registers, memory, unit = self.registers, self.places.memory, min(self.places.unit, self.registers.bits)
+        held = registers.fragment().to_axes.to_digits().restrict(i=registers.elements).rename(i="register", row="lane", col="column")
+        inside, lanes, loads = registers.bits // unit, self._lanes(), self.places.columns // registers.cols
+        count = inside * registers.elements
+        warps = memory.most("lane") // memory.partition["lane"]
+        digits = [
+            Digit("register", 1, inside, "bit", unit),
+            *(digit._replace(step=digit.step * inside) for digit in held.of_axis("register")),
+            Digit("register", count, loads, "column", registers.cols),
+            Digit("register", count * loads, len(lanes), "lane", registers.sizes["row"]),
+            *held.of_axis("lane"),
+            Digit("warp", 1, warps, "lane", memory.partition["lane"]),
+        ]
+        axes = {"register": count * loads * len(lanes), "lane": held.axes["lane"], "warp": warps}
+        if (ctas := self.places.numbers["ctas"]) > 1:
+            digits.append(Digit("block", 1, ctas, "cta", 1))
+            axes["block"] = ctas
+        return DigitMap.made(axes, memory.coordinates, digits)
 
     def _lanes(self) -> list[int]:
         """The lanes of a warp, counted from its first, at which its loads begin."""

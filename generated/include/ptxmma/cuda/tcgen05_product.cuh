@@ -187,7 +187,7 @@ struct tcgen05_product
 
   // Scale factors that an instruction reads of each row of A and each column of B, and the columns of tensor memory that four of each take.
   static constexpr uint32_t scale_factors = ptxmma_tcgen05_product_scale_factors(p);
-  static constexpr uint32_t a_scale_columns = (m / ctas + 127) / 128 * 4, b_scale_columns = (n + 127) / 128 * 4;
+  static constexpr uint32_t a_scale_columns = 4, b_scale_columns = ((n + 127) / 128) * 4;
 
   // What the instruction for a step along K reads of the factors of a whole K, which lie from `first` on, copied to each warp's lanes:
   // columns for four factors of every row (of A) or column (of B), then those for the next four.  The first step is 0.

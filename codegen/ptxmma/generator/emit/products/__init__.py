@@ -13,10 +13,12 @@ from ptxmma.catalog.names.cplusplus import identifier
 from ptxmma.catalog.names.product_family import ProductFamily, families
 from ptxmma.catalog.names.product_types import type_of_product
 from ptxmma.generator.emit import Output, c_text
+from ptxmma.generator.emit.formula_text import to_c
 from ptxmma.generator.emit.products import calls, header, moves, tiles
 from ptxmma.generator.emit.products.facts import known_facts
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.generator.emit.tensor_functions import module
+from ptxmma.model import Space
 
 _FOLDER = "generated/include/ptxmma"
 _RULES = ("spec/tensor_products.yaml", "spec/tensor_memory.yaml", "spec/descriptors.yaml")
@@ -53,6 +55,7 @@ def _family(catalog: Catalog, family: ProductFamily, options: calls.Options) -> 
         "example": type_of_product(family.callable[0]),
         "memory": family.memory,
         "memory_header": f"{module(family.memory)}.h",
+        "scale_columns": _scale_columns(family.memory),
         **header.values(spec, family, facts),
         **tiles.values(spec, family, facts),
     }
@@ -63,6 +66,12 @@ def _family(catalog: Catalog, family: ProductFamily, options: calls.Options) -> 
     yield _file(catalog, f"cuda/{family.stem}_options.cuh", "cuda/product_options.cuh", _CALLS, **values, options=options.values())
     for name, path in headers.items():
         yield _file(catalog, path, "cuda/product_calls.cuh", _CALLS, **values, call=calls.values(family, name, facts))
+
+
+def _scale_columns(memory: Space) -> dict[str, str]:
+    """For A and B, the columns that the scale factors in one cell of every line take, in C: the weight of the blocks beyond a cell."""
+    scales = [(layout.matrix, term) for layout in memory.layouts if layout.operand == "tensor-scales" for term in layout.terms]
+    return {matrix: to_c(term.weight) for matrix, term in scales if term.coordinate == "column" and term.added}
 
 
 def _shared(catalog: Catalog, options: Sequence[calls.Options]) -> dict[str, Any]:
