@@ -92,7 +92,7 @@ def test_every_form_of_every_opcode_is_called(target: str, compiler: Nvcc, catal
         assert re.search(rf"mov\.b32\s+%r\d+, {bits if bits < 2**31 else bits - 2**32};", body), name
 
 
-_CALL = """#include <ptxmma/cuda/tcgen05_mma_product.cuh>
+_PROLOGUE = """#include <ptxmma/cuda/tcgen05_mma_product.cuh>
 #include <ptxmma/cuda/tcgen05_mma_ws_product.cuh>
 #include <ptxmma/cuda/tcgen05_mma_sp_product.cuh>
 using namespace ptxmma;
@@ -104,8 +104,9 @@ using Sparse = tcgen05_mma_sp<shape<128, 128>, PTXMMA_TCGEN05_KIND_F16, f32, bf1
 using Scaled = tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF8F6F4, f32, e4m3, e2m1>;
 using PairScaled = tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF8F6F4, f32, e4m3, e2m1, PTXMMA_TCGEN05_CTA_GROUP_2>;
 using Small = tcgen05_mma<shape<128, 8>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e4m3, e4m3>;
-__global__ void kernel(tensor_address d, tensor_address a_tmem, tcgen05_descriptor<PTXMMA_MAJORNESS_K> a,
-                       tcgen05_descriptor<PTXMMA_MAJORNESS_MN> b, bool accumulate) {
+"""
+_KERNEL = """__global__ void NAME(tensor_address d, tensor_address a_tmem, tcgen05_descriptor<PTXMMA_MAJORNESS_K> a,
+                     tcgen05_descriptor<PTXMMA_MAJORNESS_MN> b, bool accumulate) {
   const uint32_t words[4] = {};
   (void)words;
   CALL;
@@ -113,59 +114,77 @@ __global__ void kernel(tensor_address d, tensor_address a_tmem, tcgen05_descript
 """
 
 
-@pytest.mark.parametrize(
-    ("call", "opcode", "bits"),
-    [
-        ("Half::call(d, a, b, accumulate, collector_a_fill{}, negate_b{})", "kind::f16.collector::a::fill", 1 << 14 | 1 << 16),
-        ("Half::call(d + 256, a_tmem, b, true, negate_a{})", "kind::f16", 1 << 13 | 1 << 16),
-        ("Half::call(d, a, b, words, true, scale_input_d<15>{}, collector_a_lastuse{})", "kind::f16.collector::a::lastuse", 1 << 16),
-        ("Half::call(d, a_tmem, b, true, ashift{})", "kind::f16.ashift", 1 << 16),
-        (
-            "Bytes::call(d, a, b, true, saturate{}, max_shift<16>{}, collector_b3_use{})",
-            "kind::i8.collector::b3::use",
-            2 << 30 | 1 << 16 | 8,
-        ),
-        ("Sparse::call(d, a, b, {a_tmem, 1}, true)", "kind::f16", 1 << 16 | 1),
-        ("Scaled::call(d, a, b, {a_tmem, 3}, {a_tmem + 4, 2}, true)", "kind::mxf8f6f4.block_scale", 3 << 29 | 2 << 4 | 1 << 16),
-    ],
-)
-def test_options_and_numbers_of_operands(call: str, opcode: str, bits: int, compiler: Nvcc, tmp_path: Path) -> None:
+#: The line of the call in the text of a kernel, whose first line is 1.
+_CALL_LINE = _KERNEL.splitlines().index("  CALL;") + 1
+
+
+def _kernel(name: str, call: str) -> str:
+    return _KERNEL.replace("NAME", name).replace("CALL", call)
+
+
+_OPTIONS = [
+    ("Half::call(d, a, b, accumulate, collector_a_fill{}, negate_b{})", "kind::f16.collector::a::fill", 1 << 14 | 1 << 16),
+    ("Half::call(d + 256, a_tmem, b, true, negate_a{})", "kind::f16", 1 << 13 | 1 << 16),
+    ("Half::call(d, a, b, words, true, scale_input_d<15>{}, collector_a_lastuse{})", "kind::f16.collector::a::lastuse", 1 << 16),
+    ("Half::call(d, a_tmem, b, true, ashift{})", "kind::f16.ashift", 1 << 16),
+    (
+        "Bytes::call(d, a, b, true, saturate{}, max_shift<16>{}, collector_b3_use{})",
+        "kind::i8.collector::b3::use",
+        2 << 30 | 1 << 16 | 8,
+    ),
+    ("Sparse::call(d, a, b, {a_tmem, 1}, true)", "kind::f16", 1 << 16 | 1),
+    ("Scaled::call(d, a, b, {a_tmem, 3}, {a_tmem + 4, 2}, true)", "kind::mxf8f6f4.block_scale", 3 << 29 | 2 << 4 | 1 << 16),
+]
+
+
+def test_options_and_numbers_of_operands(compiler: Nvcc, tmp_path: Path) -> None:
     """They become modifiers, immediates, and bits of the instruction descriptor."""
-    product = call.split(":")[0]
-    ptx = compiler.ptx_of(_CALL.replace("CALL", call), "sm_100a", tmp_path)
-    (modifiers,) = re.findall(r"tcgen05\.mma[\w.]*\.cta_group::1\.(\S+) ", ptx)
-    assert modifiers == opcode
-    plain = compiler.ptx_of(_CALL.replace("CALL", f'asm volatile("// {{%0}}" : : "n"({product}::instruction()))'), "sm_100a", tmp_path)
-    (base,) = re.findall(r"// \{(-?\d+)\}", plain)
-    wanted = (int(base) | bits) & 0xFFFFFFFF
-    assert re.search(rf"mov\.b32\s+%r\d+, {wanted if wanted < 2**31 else wanted - 2**32};", ptx), (hex(wanted), ptx)
+    kernels = []
+    for number, (call, _, _) in enumerate(_OPTIONS):
+        product = call.split(":")[0]
+        kernels.append(_kernel(f"call_{number}", call))
+        kernels.append(_kernel(f"plain_{number}", f'asm volatile("// {{%0}}" : : "n"({product}::instruction()))'))
+    parts = re.split(r"\.entry _Z\d+((?:call|plain)_\d+)", compiler.ptx_of(_PROLOGUE + "".join(kernels), "sm_100a", tmp_path))
+    bodies = dict(zip(parts[1::2], parts[2::2], strict=True))
+    for number, (call, opcode, bits) in enumerate(_OPTIONS):
+        body = bodies[f"call_{number}"]
+        assert re.findall(r"tcgen05\.mma[\w.]*\.cta_group::1\.(\S+) ", body) == [opcode], call
+        (base,) = re.findall(r"// \{(-?\d+)\}", bodies[f"plain_{number}"])
+        wanted = (int(base) | bits) & 0xFFFFFFFF
+        assert re.search(rf"mov\.b32\s+%r\d+, {wanted if wanted < 2**31 else wanted - 2**32};", body), (call, hex(wanted), body)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        ("Half::call(d, a, b, true, saturate{})", "saturate is for kind::i8"),
-        ("Half::call(d, a, b, true, ashift{})", "ashift is for .*, and for A in tensor memory with M = 128 or 256"),
-        ("Short::call(d, a_tmem, b, true, ashift{})", "ashift is for .*, and for A in tensor memory with M = 128 or 256"),
-        ("Half::call(d, a, b, true, scale_input_d<16>{})", "scale_input_d is from 0 to 15"),
-        ("Bytes::call(d, a, b, true, scale_input_d<1>{})",
-         "scale_input_d is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32"),
-        ("Bytes::call(d, a, b, true, max_shift<4>{})", "max_shift is one of 0, 8, 16, 32"),
-        ("Half::call(d, a, b, true, collector_b0_fill{})", "for another instruction: tcgen05.mma and tcgen05.mma.sp take CollectorA"),
-        ("Half::call(d, a, b, true, 3)",
-         "of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_input_d<Number>"),
-        ("Pair::call(d, a, b, words, true)", "disable_output_lane has 4 words for each CTA"),
-        ("Small::call(d, a, b, true)", "this product has no MN-major A or B"),
-        ("Half::scales_a(d, 1)", "this product scales no blocks"),
-        ("PairScaled::scales_b(d, 1)", "the scale factors of M = 128 in a pair of CTAs lie otherwise"),
-        ("Half::call(d, 1u, b, true)", "no instance of overloaded function"),
-        ("Sparse::call(d, a, b, true)", "no instance of overloaded function"),
-    ],
-)  # fmt: skip
-def test_calls_that_do_not_compile(call: str, message: str, compiler: Nvcc, tmp_path: Path) -> None:
-    done = compiler.run(_CALL.replace("CALL", call), "-cubin", "-gencode", "arch=compute_100a,code=sm_100a", folder=tmp_path)
+_REFUSED = [
+    ("Half::call(d, a, b, true, saturate{})", "saturate is for kind::i8"),
+    ("Half::call(d, a, b, true, ashift{})", "ashift is for .*, and for A in tensor memory with M = 128 or 256"),
+    ("Short::call(d, a_tmem, b, true, ashift{})", "ashift is for .*, and for A in tensor memory with M = 128 or 256"),
+    ("Half::call(d, a, b, true, scale_input_d<16>{})", "scale_input_d is from 0 to 15"),
+    ("Bytes::call(d, a, b, true, scale_input_d<1>{})",
+     "scale_input_d is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32"),
+    ("Bytes::call(d, a, b, true, max_shift<4>{})", "max_shift is one of 0, 8, 16, 32"),
+    ("Half::call(d, a, b, true, collector_b0_fill{})", "for another instruction: tcgen05.mma and tcgen05.mma.sp take CollectorA"),
+    ("Half::call(d, a, b, true, 3)",
+     "of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_input_d<Number>"),
+    ("Pair::call(d, a, b, words, true)", "disable_output_lane has 4 words for each CTA"),
+    ("Small::call(d, a, b, true)", "this product has no MN-major A or B"),
+    ("Half::scales_a(d, 1)", "this product scales no blocks"),
+    ("PairScaled::scales_b(d, 1)", "the scale factors of M = 128 in a pair of CTAs lie otherwise"),
+    ("Half::call(d, 1u, b, true)", "no instance of overloaded function"),
+    ("Sparse::call(d, a, b, true)", "no instance of overloaded function"),
+]  # fmt: skip
+
+
+def test_calls_that_do_not_compile(compiler: Nvcc, tmp_path: Path) -> None:
+    """Each is refused in words, at its own line."""
+    source = _PROLOGUE + "".join(_kernel(f"call_{number}", call) for number, (call, _) in enumerate(_REFUSED))
+    done = compiler.run(source, "-cubin", "-gencode", "arch=compute_100a,code=sm_100a", folder=tmp_path)
     assert done.returncode != 0
-    assert re.search(message, done.stderr), done.stderr
+    errors = re.split(r"^(?=\S+\(\d+\): error)", done.stderr, flags=re.MULTILINE)
+    lines = source.splitlines()
+    for number, (call, message) in enumerate(_REFUSED):
+        line = next(place for place in range(len(lines)) if f" call_{number}(" in lines[place]) + _CALL_LINE
+        own = [error for error in errors if re.search(rf"source\.cu\({line}\)|at line {line} of source\.cu", error)]
+        assert any(re.search(message, error) for error in own), (call, own, done.stderr)
 
 
 def test_a_product_without_its_header_says_which_to_include(compiler: Nvcc, tmp_path: Path) -> None:
@@ -222,7 +241,6 @@ def test_steps_along_k_read_factors_where_the_library_says(kind: str, block: str
 @pytest.mark.usefixtures("disassembler")
 def test_calls_become_what_is_written_by_hand(compiler: Nvcc, tmp_path: Path) -> None:
     """The machine code is that of an asm statement with the instruction descriptor as a number."""
-    prologue, statement, end = _CALL.partition("__global__")
     kernels = []
     for number, (call, text) in enumerate(_BY_HAND.items()):
         product = call.split(":")[0]
@@ -232,9 +250,9 @@ def test_calls_become_what_is_written_by_hand(compiler: Nvcc, tmp_path: Path) ->
             f'"l"(b.bits), "n"({product}::instruction<PTXMMA_MAJORNESS_K, PTXMMA_MAJORNESS_MN>()), "r"(int(accumulate)) : "memory")'
         )
         for kind, body in (("typed", call), ("hand", hand)):
-            kernels.append((statement + end).replace("void kernel(", f"void {kind}_{number}(").replace("CALL", body))
+            kernels.append(_kernel(f"{kind}_{number}", body))
     arch = ("-gencode", "arch=compute_100a,code=sm_100a")
-    done = compiler.run(prologue + "\n".join(kernels), "-std=c++17", "-cubin", *arch, "-o", "kernels.cubin", folder=tmp_path)
+    done = compiler.run(_PROLOGUE + "".join(kernels), "-std=c++17", "-cubin", *arch, "-o", "kernels.cubin", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     code = subprocess.run(["cuobjdump", "-sass", tmp_path / "kernels.cubin"], capture_output=True, text=True, check=True).stdout
     bodies = dict(re.findall(r"Function : _Z\d+(\w+?_\d)\w*\n(.*?)(?=Function : |\Z)", code, re.DOTALL))
