@@ -114,7 +114,10 @@ def test_sums_of_integers_wrap_unless_the_descriptor_saturates_them() -> None:
     d = np.full((128, 16), 2**31 - 1, np.int32)
     assert ptxmma.emulate(product, a, b, d).d[3, 5] == 32 * 127 * 127 - 1 - 2**31
     assert ptxmma.emulate(product, a, b, d, saturate=True).d[3, 5] == 2**31 - 1
-    for options, message in (({"scale_input_d": 1}, "takes no scale_input_d"), ({"negate_a": True}, "negates neither A nor B")):
+    for options, message in (
+        ({"scale_input_d": 1}, "takes no scale_input_d"),
+        ({"negate_a": True}, "does not negate a: negate_a = 1"),
+    ):
         with pytest.raises(ValueError, match=message):
             ptxmma.emulate(product, a, b, d, **options)
 
@@ -320,6 +323,11 @@ def test_integers_of_a_sign_and_11_bits_multiply(opcode: str, m: int, n: int, ex
     else:
         result = ptxmma.emulate(product, a, b)
     np.testing.assert_array_equal(result.matrix, a.astype(np.int64) @ b)
+    if ".sp" not in opcode:  # the descriptor negates a matrix of these integers, which saturate no sum
+        np.testing.assert_array_equal(ptxmma.emulate(product, a, b, negate_b=True).matrix, a.astype(np.int64) @ -b)
+        np.testing.assert_array_equal(ptxmma.emulate(product, a, b, negate_a=True, negate_b=True).matrix, result.matrix)
+        with pytest.raises(ValueError, match="does not saturate: saturate = 1 has no encoding"):
+            ptxmma.emulate(product, a, b, saturate=True)
     assert not ptxmma.descriptors.codec("instruction", kind="kind::ti16").mistakes(of_product(product))
 
 

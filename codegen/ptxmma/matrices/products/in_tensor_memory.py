@@ -6,6 +6,7 @@ assumes of the sums: see :meth:`TensorEmulated.bound`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.descriptors import column_masks
 from ptxmma.catalog.descriptors.lookup import codec
+from ptxmma.catalog.descriptors.product_descriptor import of_product
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.matrices.places import operand_of
@@ -110,14 +112,11 @@ def multiply(
             check_given(instruction, instruction.forms, AS_MATRICES, **{name: value})
     product, (m, n, k) = product_operands(instruction), (instruction.extents[extent] for extent in "mnk")
     floating = product.result_type.form == "float"
-    if (negate_a or negate_b) and not floating:
-        raise ValueError(f"{instruction.canonical} negates neither A nor B: its elements are integers")
-    if saturate and floating:
-        raise ValueError(f"{instruction.canonical} does not saturate: its elements are not integers")
+    _check_options(instruction, {"negate_a": negate_a, "negate_b": negate_b, "saturate": saturate})
 
     given = {A: a, B: b, ADDEND: d, METADATA: metadata, scales_of(A): scale_a, scales_of(B): scale_b}
-    for name, matrix, shape in (("a", a, (m, product.a.depth)), ("b", b, (k, n))):
-        if (has := elements.as_array(matrix, name).shape)[-2:] != shape:
+    for name, matrix, shape in (("a", a, (m, product.a.depth)), ("b", b, (k, n)), ("d", d, (m, n))):
+        if matrix is not None and (has := elements.as_array(matrix, name).shape)[-2:] != shape:
             raise ValueError(f"{name} has shape {has}; it takes (..., {shape[0]}, {shape[1]})")
     matrices = read(instruction, given, "d")
     if zero_column_mask_desc is not None:
@@ -139,6 +138,15 @@ def multiply(
     result = rounded(sums, product.result_type)
     tensor = next((operand for operand in (a, b, d) if elements.is_tensor(operand)), None)
     return TensorEmulated(instruction, elements.like(result, tensor), sums, terms, unwritten)
+
+
+def _check_options(instruction: Instruction, options: Mapping[str, bool]) -> None:
+    """Check that the instruction descriptor of a product has an encoding of the options that are chosen, by the names of its fields."""
+    for name in (name for name, chosen in options.items() if chosen):
+        try:
+            of_product(instruction, **{name: 1})
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{instruction.canonical} does not {name.replace('_', ' ')}: {error}") from None
 
 
 def _disabled(instruction: Instruction, given: Any, address: int, m: int, n: int) -> Array:

@@ -69,10 +69,14 @@ class Matrices(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def factors(self, part: Part) -> Factors:
         """A or B as numbers: negated, and times the scale factors."""
-        factors = Factors.of(self.bits[part], self.operands.multiplicand(part).element, -1 if part in self.negated else 1)
+        factors = Factors.of(self.bits[part], self.operands.multiplicand(part).element, int(self._sign(part)))
         if part not in self.scales:
             return factors
         return factors.times(Factors.of(self.scales[part], scale_blocks(self.instruction, part)[0]))
+
+    def _sign(self, part: Part) -> float:
+        """-1 for a multiplicand that is negated, else 1."""
+        return -1.0 if part in self.negated else 1.0
 
     def terms(self) -> Products:
         """The terms of sums of floating-point numbers."""
@@ -80,7 +84,7 @@ class Matrices(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def integers(self, *, saturate: bool) -> tuple[Array, Array]:
         """The sums of integers or single bits, ``int64`` of numbers that D holds; and which of them may saturate on the way there."""
-        a, b = (elements.numbers(self.bits[part], self.operands.multiplicand(part).element).astype(np.float64) for part in (A, B))
+        a, b = (self._sign(part) * elements.numbers(self.bits[part], self.operands.multiplicand(part).element) for part in (A, B))
         products = a @ b  # exact: far below 2**53
         if any(statement.bitwise == "xor" for statement in self.instruction.semantics()[:1]):
             products = a.sum(-1, keepdims=True) + b.sum(-2, keepdims=True) - 2 * products
