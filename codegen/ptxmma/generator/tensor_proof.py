@@ -50,9 +50,9 @@ def _of_products(spec: Spec) -> Iterator[TensorPlaces]:
     for opcode, types, operands in _typed(spec, spec.tensor_products):
         for choice in product_rules.sized(spec.tensor_products, opcode.facts, types):
             product = resolution.Product(opcode, choice)
-            answers = _answers(placing, product.facts)
+            same = (*resolution.sizes(spec, product).items(), *_answers(placing, product.facts))
             for kind, matrix in operands:
-                alike = (kind, matrix, *resolution.numbers(spec, product, matrix).items(), answers)
+                alike = (kind, matrix, same, *resolution.element_bits(spec, product, matrix).items())
                 if alike not in products:
                     products.add(alike)
                     if placed := resolution.places(spec, product, kind, matrix):

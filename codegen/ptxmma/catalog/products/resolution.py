@@ -93,11 +93,12 @@ def every(spec: Spec, opcode: Variant) -> Iterator[Product]:
 
 def numbers(spec: Spec, product: Product, matrix: str) -> dict[str, int]:
     """Return the numbers for formulas about a matrix: extents, ``bits``, ``shift``, ``ratio``, ``chunk_size`` and ``blocks``."""
+    return sizes(spec, product) | element_bits(spec, product, matrix)
+
+
+def sizes(spec: Spec, product: Product) -> dict[str, int]:
+    """Return the numbers that are the same for every matrix: extents, ``ratio``, ``chunk_size`` and ``blocks``."""
     known = {"ctas": 1, "ratio": 1} | product.extents
-    element = product.choice.values.get(f"{matrix}type")
-    if element:
-        around = layouts.container(spec, str(element), product.facts)
-        known |= {"bits": around.bits, "shift": around.shift} if around else {"bits": layouts.element_type(spec, str(element)).bits}
     kept, chunk = 1, 1
     pattern = layouts.granularity(spec, product)
     if pattern is not None:
@@ -106,6 +107,15 @@ def numbers(spec: Spec, product: Product, matrix: str) -> dict[str, int]:
     if product.choice.block:
         known["blocks"] = known["k"] * kept // chunk // product.choice.block
     return known
+
+
+def element_bits(spec: Spec, product: Product, matrix: str) -> dict[str, int]:
+    """Return ``bits`` and ``shift`` of the elements of a matrix; nothing where it has no type."""
+    element = str(product.choice.values.get(f"{matrix}type", ""))
+    if not element:
+        return {}
+    around = layouts.container(spec, element, product.facts)
+    return {"bits": around.bits, "shift": around.shift} if around else {"bits": layouts.element_type(spec, element).bits}
 
 
 def places(spec: Spec, variant: Variant, kind: str, matrix: str) -> TensorPlaces | None:
