@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
 from ptxmma.model import DescriptorFormat, InstructionSet, TensorProducts, matches, operand_names
+from ptxmma.model.formula import FormulaError
 
 #: The word of formats for what an operand of a kind describes.
 _DESCRIBES = {"descriptor": "matrix", "shared-descriptor": "matrix", "column-mask": "columns", "instruction-descriptor": "instruction"}
@@ -126,7 +128,9 @@ def _parts(context: RuleContext, variant: Variant, rows: product_rules.Rows) -> 
         field = SELECTED.get(kind, "").format(of=matrix)
         for m, block in itertools.product(rows.shape.m, [scale.block for scale in rows.scales] or [0]) if field else ():
             values: dict[str, str | int] = {**rows.types, "k": rows.depth.k, "m": m, "n": rows.shape.n[0].first}
-            placed = resolution.places(spec, resolution.Product(variant, product_rules.Choice(values, block, ())), kind, matrix)
+            placed = None
+            with contextlib.suppress(FormulaError):  # the proof of the layout reports it
+                placed = resolution.places(spec, resolution.Product(variant, product_rules.Choice(values, block, ())), kind, matrix)
             for number, selection in enumerate(placed.layout.selections) if placed else ():
                 if placed and matches(selection.when, placed.numbers):
                     space, layout = spec.spaces.index(placed.memory), placed.memory.layouts.index(placed.layout)
@@ -220,7 +224,9 @@ def _lanes(context: RuleContext, index: int, entry: InstructionSet) -> Iterator[
         memory = context.spec.tensor_memory_of(variant.facts)
         lanes = memory.most("lane") * variant.extents.get("ctas", 1) if memory else 0
         for name, operand in masks.items():
-            bits = _WORD * layouts.size(operand.count, {**variant.extents})
+            bits = lanes
+            with contextlib.suppress(FormulaError):  # the description of the operand reports it
+                bits = _WORD * layouts.size(operand.count, {**variant.extents})
             if bits < lanes:
                 text = f"{name!r} of {variant.canonical} has {bits} bits; D lies in {lanes} lanes"
                 yield from context.once(context.at("instructions", index, "operand_kinds", name, "count"), text)
