@@ -48,7 +48,7 @@ def _legal(codec: Codec, chance: random.Random, count: int) -> Iterator[int]:
 @pytest.mark.parametrize("codec", _CODECS, ids=_id)
 def test_what_is_decoded_encodes_to_the_same_bits(codec: Codec) -> None:
     seen = set(_legal(codec, random.Random(1), 300))
-    assert len(seen) > 100
+    assert len(seen) > (100 if len(codec.format.fields) > 2 else 23)  # four operations of six types
     for bits in seen:
         assert codec.encode(**codec.decode(bits)) == bits
 

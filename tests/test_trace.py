@@ -130,6 +130,8 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "tensor-store",
             "tensor-copy",
             "tensor-multiply",
+            "compress",
+            "decompress",
             "synchronise",
         }
     )

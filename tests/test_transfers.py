@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import ptxmma
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
-from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.instructions import Catalog, Instruction, Missing, catalog
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.places import operand_of
 from ptxmma.model import ElementType
@@ -277,3 +278,53 @@ def test_bad_operands_of_transfers(spelling: str, operands: dict[str, Any], mess
 def test_addresses_and_strides_that_are_not_integers(change: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=f"{next(iter(change))} must be one integer"):
         ptxmma.emulate(_WHOLE, **({"p": 0, "memory": _IMAGE} | change))
+
+
+# --- vectors of one thread --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spelling", ["b8.b2.sp::2:4.x4", "b8.b4.sp::4:16.x32", "b16.b4.sp::2:8.x1", "b16.b2.sp::1:2.x2", "b8.b4.sp::1:16.x2"]
+)
+def test_decompression_follows_the_loop_of_the_manual(spelling: str) -> None:
+    """PTX ISA 9.4, 9.7.10.31: data[mdata[N][S]] = cdata[N][S], with the places in each group in any order."""
+    instruction = ptxmma.instruction(f"spdecompress.{spelling}")
+    width, index, kept, group, repeats = (instruction.extents[name] for name in ("width", "index", "kept", "group", "n"))
+    random = np.random.default_rng(group)
+    places = np.array([random.permutation(group)[:kept] for _ in range(repeats)])
+    codes = random.integers(1, 1 << width, (repeats, kept))
+    wanted = np.zeros((repeats, group), int)
+    for number, slot in itertools.product(range(repeats), range(kept)):
+        wanted[number, places[number, slot]] = codes[number, slot]
+
+    def words(numbers: Any, bits: int) -> Any:
+        text = sum(int(number) << bits * place for place, number in enumerate(numbers.reshape(-1)))
+        return np.array([text >> 32 * place & 0xFFFFFFFF for place in range(-(-numbers.size * bits // 32))], np.uint32)
+
+    done = ptxmma.emulate(instruction, mdata=words(places, index), cdata=words(codes, width)).registers
+    np.testing.assert_array_equal(done, words(wanted, width))
+    assert done.shape == (next(each.registers for each in instruction.forms[0].operands if each.name == "data"),)
+
+
+def test_what_is_not_decompressed() -> None:
+    three = np.array([0b11_10], np.uint32)
+    with pytest.raises(ValueError, match=r"an index is 3; elements go to the places 0\.\.1"):
+        ptxmma.emulate("spdecompress.b16.b2.sp::1:2.x2", mdata=three, cdata=three)
+    with pytest.raises(ValueError, match=r"cdata has shape \(2,\); it takes \(\.\.\., 1\)"):
+        ptxmma.emulate("spdecompress.b16.b2.sp::1:2.x2", mdata=three, cdata=np.zeros(2, np.uint32))
+    with pytest.raises(Missing, match="no source says in which order cdata has the two kept elements"):
+        ptxmma.emulate("spcompress.b8.b2.sp::2:4.x1", data=three)
+
+
+def test_vectors_have_every_size_that_the_manual_allows() -> None:
+    """PTX ISA 9.4, 9.7.10.31: the rules on the sizes of one decompression, in place of the list of forms."""
+    every = {each.canonical for each in catalog().all(lambda entry: entry.name == "spdecompress")}
+    wanted = set()
+    for width, index, factor, n in itertools.product(
+        (8, 16), (2, 4), ("1:2", "1:4", "1:8", "1:16", "2:4", "2:8", "2:16", "4:8", "4:16"), range(7)
+    ):
+        kept, group = map(int, factor.split(":"))
+        sizes = [-(-(part << n) // 32) for part in (kept * index, kept * width, group * width)]
+        fits = kept * width <= 32 and (index == 4 or group <= 4) and 32 <= group * width << n <= 4096 and sum(sizes) <= 253
+        wanted |= {f"spdecompress.b{width}.b{index}.sp::{factor}.x{1 << n}"} if fits else set()
+    assert every == wanted

@@ -226,8 +226,8 @@ def telling_tokens(instruction: InstructionSet, facts: Facts) -> list[tuple[str,
 
 
 def recased(token: str) -> str:
-    """A token of PTX as part of an identifier: ``scale_vec_1x`` for ``scale_vec::1X``, ``mma_sp`` for ``mma.sp``."""
-    return token.replace("::", "_").replace(".", "_").lower()
+    """A token of PTX as part of an identifier: ``scale_vec_1x`` for ``scale_vec::1X``, ``sp_2_4`` for ``sp::2:4``."""
+    return token.replace("::", "_").replace(":", "_").replace(".", "_").lower()
 
 
 def qualifier_values(instruction: InstructionSet, name: str) -> frozenset[str]:

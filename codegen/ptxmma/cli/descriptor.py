@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxmma.cli.command import Group
-from ptxmma.cli.descriptor_fields import bit_range, instruction, zero_column_mask
+from ptxmma.cli.descriptor_fields import bit_range, instruction, sparsity, zero_column_mask
 from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options
 from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, swizzle_name, tile_option
 
@@ -36,6 +36,7 @@ def command() -> None:
 
 command.add_command(instruction)
 command.add_command(zero_column_mask)
+command.add_command(sparsity)
 
 
 @command.command("encode")

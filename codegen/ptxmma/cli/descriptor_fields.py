@@ -59,6 +59,29 @@ def instruction(kind: str, given: Sequence[str], target: str | None, form: str, 
         raise click.UsageError(str(error)) from None
 
 
+@click.command("sparsity", cls=Command)
+@click.argument("given", nargs=-1, metavar="BITS | FIELD=VALUE...", shell_complete=completed(_fields("sparsity")))
+@table_options()
+@database_option
+def sparsity(given: Sequence[str], form: str, database: str | None) -> None:
+    """Make and read the sparsity descriptors of spcompress.
+
+    Give the 32 bits to see their fields and what is wrong with them, or the fields to get the bits.
+
+    \b
+    Examples:
+      ptxmma descriptor sparsity operation=maxabs type=bf16_or_s8
+      ptxmma descriptor sparsity 0x5
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    catalog_of(database)
+    from ptxmma.catalog.descriptors.lookup import codec
+
+    try:
+        show(codec("sparsity", database=database), given, form)
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+
+
 @click.command("zero-column-mask", cls=Command)
 @click.argument("given", nargs=-1, metavar="BITS | FIELD=VALUE...", shell_complete=completed(_fields("columns")))
 @click.option("--m", type=int, help="Rows of A: with --n, the columns that are taken as zeros.")

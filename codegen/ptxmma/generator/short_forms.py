@@ -81,7 +81,7 @@ _SIZES: Schema = {
 _EXTENTS: Schema = {
     "description": 'a pattern ("m{m}n{n}k{k}"), or the sizes of each value, one number for the size of the qualifier\'s own name',
     "anyOf": [
-        {"type": "string", "pattern": r"^[A-Za-z0-9_.]*(\{[a-z]\w*\}[A-Za-z0-9_.]*)+$"},
+        {"type": "string", "pattern": r"^[A-Za-z0-9_.:]*(\{[a-z]\w*\}[A-Za-z0-9_.:]*)+$"},
         {"type": "object", "additionalProperties": {"anyOf": [_NUMBER, _SIZES]}},
     ],
 }
@@ -102,7 +102,7 @@ def _sizes(name: str, values: Any) -> Any:
 #: The keys of a form as YAML has them; every other key is a qualifier.
 _FORM_KEYS = [name for name in Form.__struct_fields__ if name != "qualifiers"]
 #: A modifier; or one with names of ranges in braces, for several.
-_TOKEN = r"[A-Za-z0-9_]+(::[A-Za-z0-9_]+)*|[A-Za-z0-9.]*(\{[a-z]\w*\}[A-Za-z0-9.]*)+"
+_TOKEN = r"[A-Za-z0-9_]+(::?[A-Za-z0-9_]+)*|[A-Za-z0-9.]*(\{[a-z]\w*\}[A-Za-z0-9.]*)+"
 _VALUE = 'a modifier without its dot; "m64n{n}k16" with ranges for n is many; "=" and a qualifier takes its value'
 _QUALIFIER: Schema = {
     "description": 'a value, a list of values ("" for absent), optional, or "=" and the qualifier whose value it takes',

@@ -68,6 +68,9 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     gives :class:`Moved`: ``rows`` are the bytes that its descriptor describes, ``uint8`` (rows, bytes), and ``memory`` is a new image of
     zeros by default.
 
+    **Decompress** ``emulate(instruction, mdata, cdata)``, a ``spdecompress``, gives :class:`Moved`: ``mdata``, ``cdata`` and the result's
+    ``registers`` are those of a thread, (..., registers).  ``spcompress`` is not emulated.
+
     - ``taddr``: the address, with the lane in its upper 16 bits and the column in the lower ones.  A load or store starts at the first
       lane of a warp, and one of 16 lanes also 16 lanes on.
     - ``memory``: the cells, (lanes, columns) of 32 bits.  Where a column has 16 bits, a store clears the upper half of the cell.

@@ -46,7 +46,7 @@ class DescriptorFormat(Entry, frozen=True, kw_only=True):
 
     name: Identifier  # "tcgen05_instruction": start of its identifiers
     title: Text
-    describes: Literal["matrix", "instruction", "columns"]  # the thing that it describes to an instruction
+    describes: Literal["matrix", "instruction", "columns", "sparsity"]  # the thing that it describes to an instruction
     family: Name  # "tcgen05": the family of the instructions that read it, or the start of their families
     kinds: tuple[Name, ...] = ()  # the values of the qualifier "kind" for which it is; for all if empty
     bits: Literal[32, 64]

@@ -21,7 +21,7 @@ def like(pattern: str, expected: str, longest: int = 0) -> Meta:
 
 Name = Annotated[str, like(r"^[A-Za-z][A-Za-z0-9_.:-]*$", "letters, digits, '_', '.', ':' and '-', a letter first", 60)]
 Identifier = Annotated[str, like(r"^[a-z][a-z0-9_]*$", "lower-case letters, digits and '_', a letter first", 60)]
-Token = Annotated[str, like(r"^[A-Za-z0-9_]+(::[A-Za-z0-9_]+)*$", "a PTX modifier without its dot, e.g. f16 or sp::ordered_metadata", 60)]
+Token = Annotated[str, like(r"^[A-Za-z0-9_]+(::?[A-Za-z0-9_]+)*$", "a PTX modifier without its dot, e.g. f16 or sp::ordered_metadata", 60)]
 VersionText = Annotated[str, like(r"^[0-9]+\.[0-9]+$", 'a version in quotes, e.g. "8.0"')]
 TargetName = Annotated[str, like(r"^sm_[0-9]+[af]?$", "a target, e.g. sm_90a")]
 Source = Annotated[str, like(r"^[0-9A-Za-z][^\n\"\\]*$", 'a section ("9.7.14.6.3"), or who observed the fact ("ptxas 13.5", "H200")', 120)]

@@ -24,12 +24,13 @@ Kind = Literal[
     "location", "shared-descriptor", "tensor-address", "columns", "cta-mask",
     "tensor-matrix", "tensor-accumulator", "tensor-metadata", "tensor-scales", "lookup-table",
     "instruction-descriptor", "lane-mask", "column-mask",
-    "reduction", "indices", "tensor-copy",
+    "reduction", "indices", "vector", "sparsity-descriptor", "tensor-copy",
 ]  # fmt: skip
 #: The operations of instructions; ``OPERATIONS`` of :mod:`ptxmma.matrices.operations` has a class for each.
 Verb = Literal[
     "multiply", "load", "store", "transpose", "allocate", "shift",
-    "tensor-load", "tensor-reduce", "tensor-compress", "tensor-store", "tensor-copy", "tensor-multiply", "synchronise",
+    "tensor-load", "tensor-reduce", "tensor-compress", "tensor-store", "tensor-copy", "tensor-multiply", "compress", "decompress",
+    "synchronise",
 ]  # fmt: skip
 
 

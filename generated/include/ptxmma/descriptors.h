@@ -714,6 +714,64 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_zero_column_mask_is_legal(uint64_t descri
   return !(descriptor & UINT64_C(0xc000007000000000));
 }
 
+/* ---- Sparsity descriptor of spcompress ----------------------------------------------------- */
+
+/** What `operation` of ptxmma_spcompress holds for each value. */
+enum {
+  PTXMMA_SPCOMPRESS_OPERATION_MAX = 0,
+  PTXMMA_SPCOMPRESS_OPERATION_MAXABS = 1,
+  PTXMMA_SPCOMPRESS_OPERATION_MIN = 2,
+  PTXMMA_SPCOMPRESS_OPERATION_MINABS = 3
+};
+
+/** What `type` of ptxmma_spcompress holds for each value. */
+enum {
+  PTXMMA_SPCOMPRESS_TYPE_F16_OR_U8 = 0,
+  PTXMMA_SPCOMPRESS_TYPE_BF16_OR_S8 = 1,
+  PTXMMA_SPCOMPRESS_TYPE_E5M2 = 2,
+  PTXMMA_SPCOMPRESS_TYPE_E4M3 = 3,
+  PTXMMA_SPCOMPRESS_TYPE_E3M2 = 4,
+  PTXMMA_SPCOMPRESS_TYPE_E2M3 = 5
+};
+
+/**
+ * Sparsity descriptor of spcompress: its fields, in the units that programs use. Source: PTX ISA
+ * 9.4, 9.7.10.30, Table 38.
+ */
+typedef struct ptxmma_spcompress {
+  /** which two of each four elements are kept; bits 0 to 1 */
+  uint32_t operation;
+  /** type of the elements: f16 and bf16 of .b16, the others of .b8; bits 2 to 4 */
+  uint32_t type;
+} ptxmma_spcompress;
+
+/** The 32-bit descriptor that holds the fields. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_spcompress_encode(ptxmma_spcompress fields) {
+  return ((uint32_t)fields.operation & 0x3) |
+         (((uint32_t)fields.type & 0x7) << 2);
+}
+
+/** The fields that a 32-bit descriptor holds. */
+PTXMMA_CONSTEXPR_FN ptxmma_spcompress ptxmma_spcompress_decode(uint32_t descriptor) {
+  const ptxmma_spcompress fields = {
+      (uint32_t)(descriptor & 0x3),
+      (uint32_t)((descriptor >> 2) & 0x7)
+  };
+  return fields;
+}
+
+
+
+/**
+ * Whether a descriptor is legal: 1 if every field holds a legal value, and bits that must be 0 are.
+ * Values that only some targets have are legal.
+ */
+PTXMMA_CONSTEXPR_FN int ptxmma_spcompress_is_legal(uint32_t descriptor) {
+  const ptxmma_spcompress fields = ptxmma_spcompress_decode(descriptor);
+  return !(descriptor & 0xffffffe0u) &&
+         (0x3fu >> fields.type & 1);
+}
+
 /**
  * Whether a column of B is taken as zeros, whatever shared memory holds: 1 if it is, else 0.
  *

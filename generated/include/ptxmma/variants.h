@@ -28,8 +28,8 @@
 #define PTXMMA_TARGETS_SM_107F UINT64_C(0x300000)
 #define PTXMMA_TARGETS_SM_120A_SM_121A UINT64_C(0x48000000)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A UINT64_C(0x49249000)
-#define PTXMMA_TARGETS_SM_101F_SM_103F UINT64_C(0x1b6c000)
 #define PTXMMA_TARGETS_SM_107A UINT64_C(0x200000)
+#define PTXMMA_TARGETS_SM_101F_SM_103F UINT64_C(0x1b6c000)
 #define PTXMMA_TARGETS_SM_100F_SM_110F UINT64_C(0x1b61800)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A UINT64_C(0x1249000)
 #define PTXMMA_TARGETS_SM_90A UINT64_C(0x200)
@@ -51,6 +51,9 @@
 #define PTXMMA_FAMILY_mma_sp "mma.sp"
 #define PTXMMA_EXTENTS_mma_sp "m n k blocks"
 #define PTXMMA_TYPES_mma_sp "dtype atype btype ctype stype"
+#define PTXMMA_FAMILY_spcompress "spcompress"
+#define PTXMMA_EXTENTS_spcompress "width index n kept group"
+#define PTXMMA_TYPES_spcompress ""
 #define PTXMMA_FAMILY_tcgen05_cp "tcgen05.cp"
 #define PTXMMA_EXTENTS_tcgen05_cp ""
 #define PTXMMA_TYPES_tcgen05_cp ""
@@ -102,6 +105,7 @@ typedef enum ptxmma_variant {
 #include "variants/movmatrix.def"
 #include "variants/mma.def"
 #include "variants/mma_sp.def"
+#include "variants/spcompress.def"
 #include "variants/tcgen05_cp.def"
 #include "variants/tcgen05_ld.def"
 #include "variants/tcgen05_ld_red.def"
@@ -152,6 +156,7 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
 #include "variants/movmatrix.def"
 #include "variants/mma.def"
 #include "variants/mma_sp.def"
+#include "variants/spcompress.def"
 #include "variants/tcgen05_cp.def"
 #include "variants/tcgen05_ld.def"
 #include "variants/tcgen05_ld_red.def"

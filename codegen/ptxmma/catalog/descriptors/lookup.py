@@ -39,7 +39,7 @@ def codec(describes: str, family: str = "", *, kind: str = "", target: str | Non
     """The codec of a descriptor.
 
     Args:
-        describes: ``"matrix"`` in shared memory; ``"instruction"``; ``"columns"`` of B that are taken as zeros.
+        describes: ``"matrix"`` in shared memory; ``"instruction"``; ``"columns"`` of B that are taken as zeros; ``"sparsity"`` of a vector.
         family: a family of instructions, such as ``"wgmma"``: the same bits mean different things to others.  By default the family of the
             spec's first such descriptor, and of this kind.
         kind: the kind of an instruction descriptor, as PTX has it: ``"f16"`` or ``"kind::f16"``.

@@ -102,11 +102,11 @@ def _members(instruction: Instruction) -> int:
 
 
 def _pair(instruction: Instruction) -> str:
-    """Return the types that select a header of a large family, the two multiplicands': ``f16_f16``."""
+    """Return the name of a header of a large family: the two multiplicands' types, ``f16_f16``; without types the instruction's."""
     entry = instruction.variant.instruction
     accumulators = {kind.type for kind in entry.operand_kinds.values() if kind.kind == "accumulator"}
     multiplicands = [name for name in type_qualifiers(entry) if name not in accumulators][:2]
-    return "_".join(str(instruction.variant.facts[name]) for name in multiplicands)
+    return "_".join(str(instruction.variant.facts[name]) for name in multiplicands) or entry.stem
 
 
 # --- asm statements ---------------------------------------------------------------------------------------------------------

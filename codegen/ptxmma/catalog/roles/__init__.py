@@ -12,13 +12,14 @@ from ptxmma.catalog.roles.numbers import (
     ColumnMask,
     CtaMask,
     Immediate,
-    Indices,
     InstructionDescriptor,
     LaneMask,
     Majorness,
     Negation,
     Predicate,
     Reduction,
+    SparsityDescriptor,
+    Vector,
 )
 from ptxmma.catalog.roles.registers import Accumulator, ByteId, Fragment, MetadataWord, ScaleData, Selector, ThreadId
 from ptxmma.catalog.roles.role import Context, Known, Parameter, Role, register, register_type, vector
@@ -71,7 +72,9 @@ ROLES: dict[Kind, Role] = {
     "lane-mask": LaneMask(),
     "column-mask": ColumnMask(),
     "reduction": Reduction(),
-    "indices": Indices(),
+    "indices": Vector(),
+    "vector": Vector(),
+    "sparsity-descriptor": SparsityDescriptor(),
     "tensor-copy": TensorCopy(),
 }
 

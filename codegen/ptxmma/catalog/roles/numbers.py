@@ -139,8 +139,8 @@ class Reduction(Role):
         return (Parameter(parameter=f"{c_type}& {name}", values=(f'"={operand.constraint}"({name})',)),)
 
 
-class Indices(LaneMask):
-    """The columns that are kept, in a list of registers."""
+class Vector(LaneMask):
+    """A list of registers of each thread: elements side by side from the low bits up, or their indices."""
 
     varies = False
 
@@ -149,6 +149,11 @@ class Indices(LaneMask):
         return super().describe(context) | {"braced": True}
 
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
-        """An array by reference, which is written."""
-        values = tuple(f'"={operand.constraint}"({name}[{number}])' for number in range(operand.registers))
-        return (Parameter(parameter=f"{c_type} (&{name})[{operand.registers}]", values=values, text="{{{}}}"),)
+        """An array by reference."""
+        prefix, const = ("=", "") if operand.access == "write" else ("", "const ")
+        values = tuple(f'"{prefix}{operand.constraint}"({name}[{number}])' for number in range(operand.registers))
+        return (Parameter(parameter=f"{const}{c_type} (&{name})[{operand.registers}]", values=values, text="{{{}}}"),)
+
+
+class SparsityDescriptor(Role):
+    """A 32-bit word that says which elements are kept, and their type."""

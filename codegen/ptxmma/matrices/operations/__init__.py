@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxmma.catalog.instructions import Instruction
+from ptxmma.matrices.operations.compress import Compress, Decompress
 from ptxmma.matrices.operations.effect import Allocate, Shift, Synchronise, TensorCopy
 from ptxmma.matrices.operations.multiply import Multiply, TensorMultiply
 from ptxmma.matrices.operations.operation import Operation
@@ -25,6 +26,8 @@ OPERATIONS: dict[str, Operation] = {
     "tensor-reduce": TensorReduce(),
     "tensor-compress": TensorCompress(),
     "tensor-store": TensorStore(),
+    "compress": Compress(),
+    "decompress": Decompress(),
     "synchronise": Synchronise(),
 }
 

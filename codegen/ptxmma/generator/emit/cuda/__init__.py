@@ -234,7 +234,7 @@ def _describe(members: Sequence[Instruction]) -> Iterator[str]:
         _, operands = sets.setdefault(entry.name, (entry, {}))
         operands.update((operand.name, operand.title) for form in instruction.forms for operand in form.operands)
     for entry, operands in sets.values():
-        yield f"{entry.name}: {entry.title}; executed by a {entry.scope} (PTX ISA {entry.source})."
+        yield f"{entry.name}: {entry.title}; executed by a {entry.scope} (PTX ISA {entry.source.removeprefix('PTX ISA ')})."
         yield from (f"- {name}: {title}" for name, title in operands.items())
 
 
