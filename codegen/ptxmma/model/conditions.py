@@ -24,7 +24,7 @@ Condition = Annotated[
 
 
 def matches(conditions: Sequence[Condition], facts: Facts) -> bool:
-    """Whether any of the conditions holds; an empty list always does.  A missing fact counts as ``""``."""
+    """Tell whether any of the conditions holds; an empty list always does.  A missing fact counts as ``""``."""
     if not conditions:
         return True
     for condition in conditions:

@@ -17,7 +17,7 @@ from ptxmma.model import formula
 from ptxmma.model.digits import NotDigitsError, Term
 from ptxmma.model.formula import FormulaError
 
-#: The coordinate of a digit that leads nowhere: it numbers copies, or in an inverse the places between those of two digits.
+#: The coordinate of a digit that leads nowhere: it numbers copies, or in an inverse the numbers between two digits.
 NOWHERE = ""
 
 
@@ -68,7 +68,7 @@ class LayoutMap(msgspec.Struct, frozen=True):
     def compose(self, outer: LayoutMap) -> DigitMap:
         """The map ``outer(self(point))``.
 
-        Digits are split where those of ``outer`` end: ``i:16:1@lane`` and ``lane:(4,8):(1@col,1@row)`` give ``i:(4,4):(1@col,1@row)``.
+        Digits are split where the digits of ``outer`` end: ``i:16:1@lane`` and ``lane:(4,8):(1@col,1@row)`` give ``i:(4,4):(1@col,1@row)``.
 
         Raises:
             NotDigitsError: the coordinates of this map are not the axes of ``outer``, lie outside of them or where nothing is mapped, or
@@ -91,7 +91,7 @@ class LayoutMap(msgspec.Struct, frozen=True):
         if ours.axes != theirs.axes or ours.coordinates.keys() != theirs.coordinates.keys():
             raise ValueError(f"{ours} and {theirs} do not map the same axes to the same coordinates")
         point = dict.fromkeys(ours.axes, 0)
-        # A place is the sum of what each axis adds to that of the origin: the first point that differs does so on one axis.
+        # Each axis adds its own part to the place of the origin: the first point that differs does so on one axis.
         for axis, size in ours.axes.items():
             for number in range(size):
                 there = point | {axis: number}
@@ -435,7 +435,7 @@ def _digit_values(inner: DigitMap, outer: DigitMap) -> DigitMap:
 
 
 def _pieces(digit: Digit, inner: DigitMap, outer: DigitMap) -> Iterator[Digit]:
-    """A digit cut where those of ``outer`` end, each piece with the number of the digit of ``outer`` that it moves.
+    """A digit cut where the digits of ``outer`` end, each piece with the number of the digit of ``outer`` that it moves.
 
     Raises:
         NotDigitsError: a piece begins or ends within a digit of ``outer``.

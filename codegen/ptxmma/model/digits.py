@@ -34,13 +34,13 @@ class Term(Entry, frozen=True):
     """One digit of an axis in the formula of a coordinate, ``32 * (row % 64 // 16)``.  Its numbers are formulas themselves."""
 
     coordinate: Identifier  # the coordinate that the digit moves: "lane"
-    weight: Formula  # by how much: "32"
+    weight: Formula  # the distance of two neighbours: "32"
     axis: Annotated[str, Meta(description='the axis that is split; "" for a term without one, such as a selection alone')]  # "row"
     step: Formula = "1"  # the number of the axis is divided by it: "16"
     size: Annotated[str, Meta(description='the number of values; "" for the highest digit of an axis, which takes what is left')] = (
         ""  # "4"
     )
-    added: tuple[Identifier, ...] = ()  # numbers that are added to that of the axis: ("scale_id",)
+    added: tuple[Identifier, ...] = ()  # numbers that are added to the number of the axis: ("scale_id",)
 
 
 def terms(at: Mapping[str, str], axes: Mapping[str, Any]) -> Iterator[Term]:

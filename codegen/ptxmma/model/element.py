@@ -18,7 +18,7 @@ class ElementType(Entry, frozen=True, kw_only=True):
     form: Literal["float", "unsigned", "signed", "sign-magnitude", "bits"]
     bits: Annotated[int, Meta(ge=1, le=64)]  # storage, e.g. 8; tf32 takes 32
     exponent: Natural = 0  # bits
-    mantissa: Natural = 0  # explicit bits; of a sign and a magnitude, those of the magnitude
+    mantissa: Natural = 0  # explicit bits; of a sign and a magnitude, the bits of the magnitude
     bias: int = 0
     sign: bool = True  # ue8m0 has none
     infinity: bool = False

@@ -278,7 +278,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def sparse(self) -> bool:
-        """Whether one of its operands is a sparse matrix."""
+        """True if one of its operands is a sparse matrix."""
         return any(operand.sparse for operand in self.operand_kinds.values())
 
     @functools.cached_property
