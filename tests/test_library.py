@@ -269,7 +269,7 @@ def test_metadata_round_trips(everything: list[Instruction]) -> None:
         ("ins.metadata.locate(0, np.array([8, 0]))", r"chunk reaches from 0 to 8; allowed: 0..7"),
         ("scales.locate(np.array([16, 0]), 0)", r"row reaches from 0 to 16; allowed: 0..15"),
         ("ins.operand('b').window(0, 0)", "operand 'b' is not sparse"),
-        ("ins.operand('e').coords(0, 0)", "operand 'e' holds no elements of a matrix"),
+        ("ins.operand('f').coords(0, 0)", "operand 'f' holds no elements of a matrix"),
     ],
 )
 def test_out_of_range(call: str, message: str) -> None:

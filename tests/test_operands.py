@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -142,3 +144,49 @@ def test_an_array_is_not_an_id() -> None:
     for ids in wrong:
         with pytest.raises(TypeError, match=r"_id must be one integer, not ndarray"):
             _SCALES.pack(_FACTORS, **ids)
+
+
+_SCALED_OPCODE = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+_SPARSE_OPCODE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+_PRODUCT = {"m": 256, "n": 64, "dtype": "f32", "atype": "e2m1", "btype": "e2m1", "stype": "ue8m0"}
+
+
+@pytest.mark.parametrize(
+    ("opcode", "name", "given"),
+    [
+        ("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "a", {}),
+        ("wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32", "a", {}),
+        ("ldmatrix.sync.aligned.m8n8.x2.shared.b16", "p", {}),
+        (_SPARSE_OPCODE, "e", {}),
+        (_SCALED_OPCODE, "scale-a-data", {}),
+        (_SCALED_OPCODE, "scale-b-data", {}),
+        ("tcgen05.mma.cta_group::2.kind::mxf4.block_scale.scale_vec::2X", "d-tmem", _PRODUCT),
+        ("tcgen05.mma.cta_group::2.kind::mxf4.block_scale.scale_vec::2X", "scale-A-tmem", _PRODUCT),
+    ],
+)
+def test_every_space_answers_alike(opcode: str, name: str, given: dict[str, Any]) -> None:
+    """In every space, each part of an operand is the only one at its place, which is one of all its places."""
+    operand = ptxmma.instruction(opcode, **given).operand(name)
+    seen: dict[Any, tuple[int, ...]] = {}
+    for numbers in itertools.product(*(range(operand.sizes[axis]) for axis in operand.axes)):
+        named: dict[str, Any] = dict(zip(operand.axes, numbers, strict=True))
+        place = operand.locate(*numbers)
+        assert place == operand.locate(**named)
+        every = operand.places(*numbers)
+        assert place in every
+        assert len(every) == math.prod(operand.sizes[axis] for axis in operand.apart)
+        for one in every:
+            assert seen.setdefault(one, numbers) == numbers
+        back = operand.coords(*_given_back(operand, place))
+        assert back[: len(numbers)] == numbers
+    with pytest.raises(TypeError, match=f"{operand.axes[-1]} is missing; the coordinates are {operand.axes[0]}"):
+        operand.locate(*[0] * (len(operand.axes) - 1))
+    with pytest.raises(TypeError, match="beside does not fit; the coordinates are"):
+        operand.locate(*[0] * len(operand.axes), beside=1)
+
+
+def _given_back(operand: ptxmma.Operand, place: Any) -> tuple[Any, ...]:
+    """The arguments of `coords` for a place of `locate`."""
+    if isinstance(operand, ptxmma.TensorOperand):
+        return (place.lane, place.column, place.bit, place.cta)
+    return place[:2] if isinstance(place, tuple) else (place,)

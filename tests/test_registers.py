@@ -447,7 +447,7 @@ _REGISTERS = np.zeros((32, 4), np.uint32)
         (lambda: _A.unpack(_REGISTERS.astype("S4")), "registers has dtype |S4, which is not a number"),
         (lambda: _A.unpack_tiles(_REGISTERS[None, None], (2, 16, 16)), "the last two sizes are integers, 1..16 x 1..16"),
         (lambda: _F16.operand("d").pack(_ONE), "d has dtype float16; f32 takes float32"),
-        (lambda: _SPARSE.operand("e").pack(_ONE), "operand 'e' holds no elements of a matrix"),
+        (lambda: _SPARSE.operand("f").pack(_ONE), "operand 'f' holds no elements of a matrix"),
         (lambda: instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").operand("a").pack(_ONE[:8, :4]), "it takes (..., 4, R, C)"),
         (
             lambda: instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32").operand("a").pack(np.full((16, 64), 16, np.uint8)),

@@ -18,7 +18,7 @@ import header_programs
 import ptxmma
 from ptxmma import descriptors
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.instructions.instruction import Instruction
+from ptxmma.catalog.instructions.facts import Instruction
 from ptxmma.catalog.operands.operand_form import Missing
 from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
 from ptxmma.catalog.products import resolution

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ptxmma.catalog.descriptors.bits import Value
-from ptxmma.catalog.instructions.instruction import Instruction
+from ptxmma.catalog.instructions.facts import Instruction
 from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.products.product_rules import IllegalProductError
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ptxmma.arguments import integer, shortened
 from ptxmma.catalog.descriptors import chosen_product
 from ptxmma.catalog.descriptors.bits import FieldValue, Mistake, Value, bits_text, mask, ones, placed, spare, taken, width_of
-from ptxmma.catalog.instructions.instruction import Instruction
+from ptxmma.catalog.instructions.facts import Instruction
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.model import DescriptorField, DescriptorFormat, FieldCase, Spec, matches
 

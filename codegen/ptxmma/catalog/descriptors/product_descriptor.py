@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ptxmma.catalog.descriptors.bits import Value
 from ptxmma.catalog.descriptors.codec import Codec
 from ptxmma.catalog.descriptors.lookup import codec
-from ptxmma.catalog.instructions.instruction import Instruction
+from ptxmma.catalog.instructions.facts import Instruction
 from ptxmma.catalog.operands.operand_form import Missing
 from ptxmma.catalog.products import product_rules
 

@@ -12,7 +12,7 @@ from typing import NoReturn
 import msgspec
 
 from ptxmma.arguments import one_of, shortened
-from ptxmma.catalog.instructions.instruction import Hints, Instruction
+from ptxmma.catalog.instructions.facts import Hints, Instruction
 from ptxmma.catalog.instructions.spellings import Spellings, takes, without_hints
 from ptxmma.catalog.instructions.user_names import target_named, types_named
 from ptxmma.catalog.operands.operand_form import Missing, OperandForm

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ptxmma.arguments import shortened
-from ptxmma.catalog.instructions.instruction import Instruction
+from ptxmma.catalog.instructions.facts import Instruction
 from ptxmma.catalog.instructions.spellings import hint_values, ordered_tokens, without_own_hints
 from ptxmma.catalog.variants import qualifier_values, sizes_in
 

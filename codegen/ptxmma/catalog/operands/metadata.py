@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 from ptxmma.arguments import in_range, integer
-from ptxmma.catalog.operands.placement import Placement
-from ptxmma.model import Choice, Facts, Fault, Granularity, Layout, RegisterLayout
+from ptxmma.catalog.operands.operand import Operand
+from ptxmma.model import Fault, Granularity, Layout
 from ptxmma.model.bitmap import BitMap
 
 if TYPE_CHECKING:
@@ -18,51 +18,46 @@ if TYPE_CHECKING:
     from ptxmma.arrays.tiling import Tiling
 
 
-class Metadata(Placement):
+class Metadata(Operand, frozen=True, kw_only=True):
     """The sparsity metadata of an instruction (PTX ISA 9.7.14.6.1): a field for each chunk of each row of A.
 
+    ``locate(row, chunk, selector=0)`` is ``(lane, lowest bit, width)`` of a field, its axes in order or by name.
+
+    Other attributes are as :class:`Operand` has them: ``sizes`` is ``{"row": 16, "chunk": 8, "selector": 4}``, ``rows`` the rows of A.
+
     Attributes:
-        sizes: the size of each axis: ``{"row": 16, "chunk": 8, "selector": 4}``.
-        rows: rows of A; chunks: chunks in each row.
-        selectors: legal values of the sparsity selector are 0..selectors-1.
-        width: bits of the field of one chunk.
         granularity: the pattern of zeros that the fields describe.
         legal: the values that a field may have in this instruction, in binary: ``("0b0100", ...)``.
         padding: the value that compression writes for a chunk of zeros.
         contributors: the threads of each quad that hold it for each selector, in words.
     """
 
-    def __init__(self, layout: Layout, entry: RegisterLayout, pattern: Granularity, choice: Choice, facts: Facts) -> None:
-        self.layout = layout
-        self.granularity = pattern
-        self.legal = pattern.admitted(facts)
-        self.padding = next(field for occupied, field in choice.fields.items() if not int(occupied, 2))
-        self.sizes = layout.axes
-        self.rows, self.chunks, self.selectors = (layout.axes[axis] for axis in ("row", "chunk", "selector"))
-        self.width = pattern.width
-        self.contributors = entry.text
+    layout: Layout
+    granularity: Granularity
+    legal: tuple[str, ...]
+    padding: str
+    contributors: str
 
     def __repr__(self) -> str:
         return f"<Metadata: {self.rows} rows x {self.chunks} chunks x {self.width} bits, selectors 0..{self.selectors - 1}>"
 
     @property
-    def apart(self) -> tuple[str, ...]:
-        """``("selector",)``: the fields of every selector lie beside each other in the registers."""
-        return self.layout.apart
+    def chunks(self) -> int:
+        """Chunks in each row."""
+        return self.sizes["chunk"]
 
-    def locate(  # type: ignore[override]  # its axes are these
-        self, row: Any, chunk: Any, selector: Any = 0, *, check: bool = True
-    ) -> tuple[Any, Any, int]:
-        """Return ``(lane, lowest bit, width)`` of the field that describes ``chunk`` of ``row``; integers or arrays.
+    @property
+    def selectors(self) -> int:
+        """The number of selectors: the legal values are 0..selectors-1."""
+        return self.sizes["selector"]
 
-        ``check=False`` leaves the range of arrays unchecked.
+    @property
+    def width(self) -> int:
+        """Bits of the field of one chunk."""
+        return self.granularity.width
 
-        Raises:
-            TypeError: a number is neither an integer nor an array.
-            ValueError: a number is out of range.
-        """
-        place: tuple[Any, Any, int] = super().locate(row, chunk, selector, check=check)
-        return place
+    def _require(self) -> None:
+        pass
 
     def _at(self, point: Mapping[str, Any]) -> tuple[Any, Any, int]:
         place = self.layout.map.apply(point)
@@ -139,7 +134,7 @@ class Metadata(Placement):
         chosen = self._selector(selector)
         if check:
             self.refuse_illegal(rows)
-        return elements.like(self._packed(rows, chosen)[..., 0, 0, :], metadata)
+        return elements.like(self._registers_of(rows, chosen)[..., 0, 0, :], metadata)
 
     def unpack(self, registers: Any, selector: int = 0) -> Any:
         """Return the row-major metadata that the registers of all threads hold for one selector: the inverse of :meth:`pack`.
@@ -152,7 +147,7 @@ class Metadata(Placement):
         from ptxmma.arrays.words import words
 
         grid = words(registers, self.layout.threads)
-        return elements.like(self._unpacked(grid[..., None, None, :], self._selector(selector)), registers)
+        return elements.like(self._tiles_of(grid[..., None, None, :], self._selector(selector)), registers)
 
     def pack_tiles(self, metadata: Any, selector: int | None = None, *, pad: bool = False, check: bool = True) -> Any:
         """Row-major metadata of a whole matrix to the registers of each of its tiles.
@@ -177,9 +172,11 @@ class Metadata(Placement):
         chosen = None if selector is None else self._selector(selector)
         if check:
             self.refuse_illegal(rows)
-        return elements.like(self._packed(rows, chosen), metadata)
+        return elements.like(self._registers_of(rows, chosen), metadata)
 
-    def unpack_tiles(self, registers: Any, selector: int | None = None, shape: Sequence[int] | None = None) -> Any:
+    def unpack_tiles(  # type: ignore[override]  # what it selects comes first, as in pack_tiles
+        self, registers: Any, selector: int | None = None, shape: Sequence[int] | None = None
+    ) -> Any:
         """Return the row-major metadata of a whole matrix: the inverse of :meth:`pack_tiles`.
 
         Args:
@@ -200,7 +197,7 @@ class Metadata(Placement):
             raise ValueError(f"registers have shape {grid.shape}; a grid of tiles is (..., R/{self.rows}, K-tiles, {self.layout.threads})")
         chosen = None if selector is None else self._selector(selector)
         shared = self.selectors if selector is None else 1  # K-tiles in a register
-        rows = cropped(self._unpacked(grid, chosen), shape, (self.rows, shared * self._row_bytes), "registers")
+        rows = cropped(self._tiles_of(grid, chosen), shape, (self.rows, shared * self._row_bytes), "registers")
         return elements.like(rows, registers)
 
     def problems(self, registers: Any, selector: int = 0) -> Problems:
@@ -279,7 +276,7 @@ class Metadata(Placement):
         field = int(self.padding, 2)
         return field | field << self.width
 
-    def _packed(self, metadata: Array, selector: int | None) -> Array:
+    def _registers_of(self, metadata: Array, selector: int | None) -> Array:
         """Whole tiles to a grid of registers."""
         import numpy as np
 
@@ -296,7 +293,7 @@ class Metadata(Placement):
             metadata = spread.reshape(*batch, rows, -1)
         return self.tiling.pack(metadata[..., None, :, :]).view(REGISTER)[..., 0]
 
-    def _unpacked(self, registers: Array, selector: int | None) -> Array:
+    def _tiles_of(self, registers: Array, selector: int | None) -> Array:
         """A grid of registers to whole tiles."""
         import numpy as np
 

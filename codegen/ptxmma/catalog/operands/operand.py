@@ -132,20 +132,23 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return None
 
     @property
+    def plane(self) -> tuple[int, int]:
+        """The sizes of its axes of rows and of columns; 0 for an axis that it lacks."""
+        if self.layout is None:
+            return 0, 0
+        row, col = self.layout.plane
+        lacking = int(self.layout.kind == "fragment")  # a fragment with a single axis is a row of a matrix
+        return self.sizes.get(row, lacking), self.sizes.get(col, lacking)
+
+    @property
     def rows(self) -> int:
         """Rows of the matrix whose elements it holds; 0 without one."""
-        return self._along(0)
+        return self.plane[0]
 
     @property
     def cols(self) -> int:
         """Columns of the matrix whose elements it holds; 0 without one."""
-        return self._along(1)
-
-    def _along(self, side: int) -> int:
-        """Rows (0) or columns (1) of its matrix."""
-        if self.layout is None:
-            return 0
-        return self.sizes.get(self.layout.plane[side], int(self.layout.kind == "fragment"))
+        return self.plane[1]
 
     @property
     def computations(self) -> int:

@@ -26,7 +26,7 @@ class Placement:
     @functools.cached_property
     def axes(self) -> tuple[str, ...]:
         """The axes that name a part, in order: ``("row", "col")``; empty for an operand without a layout."""
-        return tuple(axis for axis in self.sizes if axis not in self.apart)
+        return tuple(axis for axis in self.sizes if axis not in self.apart and axis not in self.selections)
 
     @property
     def apart(self) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxmma.arguments import in_range
-from ptxmma.catalog.operands.placement import Placement
+from ptxmma.catalog.operands.operand import Operand
 from ptxmma.model import ElementType, Layout
 
 if TYPE_CHECKING:
@@ -15,60 +16,80 @@ if TYPE_CHECKING:
     from ptxmma.arrays.elements import Array
 
 
-class Scales(Placement):
+class Scales(Operand, frozen=True, kw_only=True):
     """The scale factors of one multiplicand of a block-scaled instruction (PTX ISA 9.7.14.3).
 
-    Attributes:
-        sizes: the size of each axis: ``{"row": 16, "block": 2}``, of B ``{"col": 8, "block": 2}``.
-        matrix: ``"a"`` or ``"b"``.
-        line: ``"row"`` or ``"col"``: the axis of the matrix along which scale factors differ.
-        operand: the operand that carries them: ``"scale-a-data"``.
-        element: the spec's entry of their type.
-        rows: rows of A, columns of B.
-        blocks: scale factors of each row, along K.
-        shape: the shape of a matrix of them, as A or B itself lies: (rows, blocks) of A, (blocks, columns) of B.
-        byte_ids, thread_ids: the legal values of these immediates.
+    ``locate(row, block, byte_id=0, thread_id=0)``, of B ``locate(col, block, …)``, is ``(lane, byte)`` of a scale factor; ids go by name.
+
+    Attributes are as :class:`Operand` has them; ``sizes`` counts ids, too: ``{"row": 16, "block": 2, "byte_id": 2, "thread_id": 2}``,
+    of B with ``col``.
     """
 
-    def __init__(self, layout: Layout, matrix: str, element: ElementType, operand: str) -> None:
-        self.layout = layout
-        self.matrix, self.operand, self.element = matrix, operand, element
-        self.line, *_ = layout.axes  # "row" of A, "col" of B
-        self.sizes = {axis: layout.axes[axis] for axis in (self.line, "block")}
-        self.rows, self.blocks = self.sizes.values()
-        self.shape = (self.rows, self.blocks) if self.line == "row" else (self.blocks, self.rows)
-        self.byte_ids, self.thread_ids = (
-            tuple(number * layout.steps.get(axis, 1) for number in range(layout.axes[axis])) for axis in ("byte_id", "thread_id")
-        )
+    layout: Layout
+    element: ElementType
 
     def __repr__(self) -> str:
         return f"<Scales of {self.matrix}: {self.rows} rows x {self.blocks} blocks of {self.element.name}>"
 
     @property
-    def selections(self) -> Mapping[str, Sequence[int]]:
+    def matrix(self) -> str:
+        """The matrix that they scale: ``"a"`` or ``"b"``."""
+        return self.of
+
+    @property
+    def operand(self) -> str:
+        """The name of the operand that carries them: ``"scale-a-data"``."""
+        return self.name
+
+    @property
+    def line(self) -> str:
+        """The axis of the matrix along which scale factors differ: ``"row"`` of A, ``"col"`` of B."""
+        return self.axes[0]
+
+    @property
+    def rows(self) -> int:
+        """Rows of A, columns of B."""
+        return self.sizes[self.line]
+
+    @property
+    def blocks(self) -> int:
+        """Scale factors of each row, along K."""
+        return self.sizes["block"]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of a matrix of them, as A or B itself lies: (rows, blocks) of A, (blocks, columns) of B."""
+        return (self.rows, self.blocks) if self.line == "row" else (self.blocks, self.rows)
+
+    @property
+    def byte_ids(self) -> tuple[int, ...]:
+        """The legal values of the byte id."""
+        return self.selections["byte_id"]
+
+    @property
+    def thread_ids(self) -> tuple[int, ...]:
+        """The legal values of the thread id."""
+        return self.selections["thread_id"]
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """No axes: the ids are selections."""
+        return ()
+
+    @functools.cached_property
+    def selections(self) -> dict[str, tuple[int, ...]]:
         """The legal ids: ``{"byte_id": (0, 2), "thread_id": (0, 1)}``."""
-        return {"byte_id": self.byte_ids, "thread_id": self.thread_ids}
+        return {axis: tuple(n * self.layout.steps.get(axis, 1) for n in range(self.sizes[axis])) for axis in self.layout.apart}
 
-    def locate(  # type: ignore[override]  # its axes are these
-        self, row: Any, block: Any, *, byte_id: int = 0, thread_id: int = 0, check: bool = True
-    ) -> tuple[Any, Any]:
-        """Return ``(lane, byte)`` of the scale factor of ``block`` of ``row`` (of B: of a column); integers or arrays.
-
-        ``check=False`` leaves the range of arrays unchecked.
-
-        Raises:
-            TypeError: a number is neither an integer nor an array, or an id is not an integer.
-            ValueError: a number is out of range, or an id is not legal.
-        """
-        place: tuple[Any, Any] = super().locate(row, block, byte_id=byte_id, thread_id=thread_id, check=check)
-        return place
+    def _require(self) -> None:
+        pass
 
     def _at(self, point: Mapping[str, Any]) -> tuple[Any, Any]:
         numbered = {name: legal.index(point[name]) for name, legal in self.selections.items()}
         place = self.layout.map.apply({**point, **numbered})
         return place["lane"], place["byte"]
 
-    def coords(self, lane: Any, byte: Any, *, check: bool = True) -> tuple[Any, ...]:
+    def coords(self, lane: Any, byte: Any = 0, *, check: bool = True) -> tuple[Any, ...]:
         """Return the row and the block of the scale factor in a byte of the register of ``lane``: the inverse of :meth:`locate`.
 
         The byte and thread id that select this byte follow: ``(row, block, byte_id, thread_id)``.
@@ -105,7 +126,7 @@ class Scales(Placement):
         codes = self._codes(scales)
         if codes.shape[-2:] != self.shape:
             raise ValueError(f"scales have shape {codes.shape}; one tile is {batch_of(*self.shape)}: pack_tiles takes larger matrices")
-        return elements.like(self._packed(codes, byte_id, thread_id, registers), scales)
+        return elements.like(self._registers_of(codes, byte_id, thread_id, registers), scales)
 
     def unpack(self, registers: Any, byte_id: int = 0, thread_id: int = 0) -> Any:
         """Return the scale factors that registers (..., threads) hold, in the shape that :meth:`pack` takes: its inverse.
@@ -117,7 +138,7 @@ class Scales(Placement):
         from ptxmma.arrays import elements
         from ptxmma.arrays.words import words
 
-        return elements.like(self._unpacked(words(registers, self.layout.threads), byte_id, thread_id), registers)
+        return elements.like(self._tiles_of(words(registers, self.layout.threads), byte_id, thread_id), registers)
 
     def pack_tiles(self, scales: Any, byte_id: int | None = 0, thread_id: int = 0, registers: Any = None, *, pad: bool = False) -> Any:
         """The scale factors of a whole matrix to the registers of each of its tiles.
@@ -146,17 +167,19 @@ class Scales(Placement):
         (*batch, height, width), (rows, cols) = codes.shape, self.shape
         tiles = codes.reshape(*batch, height // rows, rows, width // cols, cols).swapaxes(-3, -2)
         if byte_id is not None:
-            return elements.like(self._packed(tiles, byte_id, thread_id, registers), scales)
+            return elements.like(self._registers_of(tiles, byte_id, thread_id, registers), scales)
         count, along = len(self.byte_ids), tiles.ndim - (3 if self.line == "row" else 4)  # the axis of the K-tiles
         shared = list(tiles.shape)
         shared[along] = -(-shared[along] // count) * count
         tiles = elements.extended(tiles, tuple(shared))
         for number, chosen in enumerate(self.byte_ids):
             every = (slice(None),) * along + (slice(number, None, count),)
-            registers = self._packed(tiles[every], chosen, thread_id, registers)
+            registers = self._registers_of(tiles[every], chosen, thread_id, registers)
         return elements.like(registers, scales)
 
-    def unpack_tiles(self, registers: Any, byte_id: int | None = 0, thread_id: int = 0, shape: Sequence[int] | None = None) -> Any:
+    def unpack_tiles(  # type: ignore[override]  # what it selects comes first, as in pack_tiles
+        self, registers: Any, byte_id: int | None = 0, thread_id: int = 0, shape: Sequence[int] | None = None
+    ) -> Any:
         """Return the scale factors of a whole matrix: the inverse of :meth:`pack_tiles`; ``shape`` is their own, where they were padded.
 
         Raises:
@@ -174,7 +197,7 @@ class Scales(Placement):
             axes = f"(..., {self._shape_text(f'/{self.shape[0]}', f'/{self.shape[1]}')}, {self.layout.threads})"
             raise ValueError(f"registers have shape {grid.shape}; a grid of tiles is {axes}")
         ids, after = (byte_id,) if byte_id is not None else self.byte_ids, -3 if self.line == "row" else -4
-        each = [self._unpacked(grid, chosen, thread_id) for chosen in ids]
+        each = [self._tiles_of(grid, chosen, thread_id) for chosen in ids]
         tiles = np.stack(each, after)  # after the axis of the K-tiles
         tiles = tiles.reshape(*tiles.shape[: after - 1], -1, *tiles.shape[after + 1 :])
         *batch, down, across, rows, cols = tiles.shape
@@ -202,7 +225,7 @@ class Scales(Placement):
 
         return np.ascontiguousarray(codes if self.line == "row" else codes.swapaxes(-1, -2))
 
-    def _words(self, byte_id: int, thread_id: int) -> tuple[np.dtype[Any], Array]:
+    def _word_places(self, byte_id: int, thread_id: int) -> tuple[np.dtype[Any], Array]:
         """The word that is moved in one piece, and the place of each word in the registers of all threads.
 
         The word is a whole row where its factors lie side by side, else one factor.
@@ -216,12 +239,12 @@ class Scales(Placement):
         together = np.array_equal(places, places[:, :1] + np.arange(blocks)) and not (places[:, 0] % blocks).any()
         return (np.dtype(f"u{blocks}"), places[:, :1] // blocks) if together else (np.dtype(np.uint8), places)
 
-    def _packed(self, codes: Array, byte_id: int, thread_id: int, registers: Any) -> Array:
+    def _registers_of(self, codes: Array, byte_id: int, thread_id: int, registers: Any) -> Array:
         import numpy as np
 
         from ptxmma.arrays.words import REGISTER, words
 
-        (word, places), threads = self._words(byte_id, thread_id), self.layout.threads
+        (word, places), threads = self._word_places(byte_id, thread_id), self.layout.threads
         shape = (*codes.shape[:-2], threads)
         if registers is None:
             packed = np.zeros(shape, REGISTER)
@@ -232,11 +255,11 @@ class Scales(Placement):
         packed.view(word)[..., places] = self._turned(codes).view(word)
         return packed
 
-    def _unpacked(self, registers: Array, byte_id: int, thread_id: int) -> Array:
+    def _tiles_of(self, registers: Array, byte_id: int, thread_id: int) -> Array:
         import numpy as np
 
         from ptxmma.arrays import elements
 
-        word, places = self._words(byte_id, thread_id)
+        word, places = self._word_places(byte_id, thread_id)
         factors = np.take(registers.view(word), places, axis=-1)
         return elements.typed(self._turned(factors.view(np.uint8)), self.element)

@@ -53,14 +53,9 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
         return self.tensor.selections if self.tensor is not None else {}
 
     @property
-    def rows(self) -> int:
-        """Rows of the matrix that lies there; 0 without a layout."""
-        return self.sizes.get("row", 0)
-
-    @property
-    def cols(self) -> int:
-        """Columns of the matrix that lies there; 0 without a layout."""
-        return self.sizes.get("col", 0)
+    def plane(self) -> tuple[int, int]:
+        """The sizes of its axes of rows and of columns; 0 for an axis that it lacks."""
+        return self.sizes.get("row", 0), self.sizes.get("col", 0)
 
     @property
     def columns(self) -> int:

@@ -171,6 +171,7 @@ def _decisive(spec: Spec, instruction: InstructionSet, operand: str) -> set[str]
         *(container.when for container in spec.types.containers if elements),
         *(carrier.when for carrier in spec.types.carriers if operand in carrier.operands),
         *(pattern.of for pattern in spec.granularities if elements),
+        *(pattern.ordered_when for pattern in spec.granularities if ROLES[entry.kind].sparse),
         *(part.of for part in parts),
         *(stated.of for part in parts for stated in part.stated),
         *(layout.of for layout in spec.tensor_layouts if layout.operand == entry.kind),

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from ptxmma.catalog import layouts
+from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.operands.scales import Scales
 from ptxmma.catalog.roles.numbers import Constant
 from ptxmma.catalog.roles.role import Context, Known, Parameter, Role, register_type, template_argument, vector
 from ptxmma.model import OperandKind
@@ -68,10 +70,17 @@ class MetadataWord(Role):
     axes = ("row", "chunk", "selector")
     describes = True
     sparse = True
+    operand_type = Metadata
 
     def describe(self, context: Context) -> Known:
-        """One register, and which field lies where."""
-        return super().describe(context) | context.layout()
+        """One register, the place of each field, and the fields that the instruction admits."""
+        spec, facts = context.spec, context.variant.facts
+        pattern = layouts.granularity(spec, context.variant)
+        if pattern is None:
+            raise LookupError(f"no granularity of the spec is for {context.variant.canonical}")
+        padding = next(field for occupied, field in spec.choice(pattern).fields.items() if not int(occupied, 2))
+        fields = {"granularity": pattern, "legal": pattern.admitted(facts), "padding": padding}
+        return super().describe(context) | context.layout() | fields | {"contributors": spec.register_layouts[context.plan().entry].text}
 
 
 class Selector(Constant):
@@ -93,9 +102,10 @@ class ScaleData(Role):
     axes = ("block", "byte_id", "thread_id")
     describes = True
     alone = True
+    operand_type = Scales
 
     def describe(self, context: Context) -> Known:
-        """One register, the type of the scale factors, and which lies where."""
+        """One register, the type of the scale factors, and the place of each."""
         return super().describe(context) | context.element() | context.layout()
 
 

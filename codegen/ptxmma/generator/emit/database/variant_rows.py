@@ -279,7 +279,7 @@ class Operands:
         """The columns of :class:`OperandRow` after the first."""
         layout = operand.layout.name if operand.layout is not None else None
         pattern = self._model.number(operand.sparsity) if operand.sparsity is not None else None
-        what = (operand.name, operand.kind, operand.title, operand.access, operand.element_type, operand.bits, operand.rows, operand.cols)
+        what = (operand.name, operand.kind, operand.title, operand.access, operand.element_type, operand.bits, *operand.plane)
         carried = (operand.elements, operand.registers, operand.constraint, operand.takes_register, operand.immediates is not None)
         return (*what, *carried, operand.default, operand.uniform, layout, pattern, operand.source)
 

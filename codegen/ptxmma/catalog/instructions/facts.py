@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from ptxmma.catalog import layouts, requirements, roles
+from ptxmma.catalog import requirements, roles
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.catalog.operands.operand_form import Missing, OperandForm
@@ -219,46 +219,35 @@ class Instruction:
 
     @functools.cached_property
     def metadata(self) -> Metadata:
-        """The layout of its sparsity metadata.
+        """The operand with its sparsity metadata.
 
         Raises:
             Missing: the instruction is not sparse.
         """
-        pattern = layouts.granularity(self.database.spec, self.variant)
-        name = self.variant.instruction.metadata
-        plan = layouts.plan(self.database.spec, self.variant, name) if name else None
-        if pattern is None or plan is None:
-            why = "has its metadata in tensor memory" if self.sparse else "is not sparse: it has no metadata"
-            raise Missing(f"{self.canonical} {why}")
-        spec = self.database.spec
-        return Metadata(
-            self.database.layout[plan.name], spec.register_layouts[plan.entry], pattern, spec.choice(pattern), self.variant.facts
-        )
+        for operand in self._operands:
+            if isinstance(operand, Metadata):
+                return operand
+        why = "has its metadata in tensor memory" if self.sparse else "is not sparse: it has no metadata"
+        raise Missing(f"{self.canonical} {why}")
 
     def scales(self, matrix: str) -> Scales:
-        """The layout of the scale factors of ``matrix``, ``"a"`` or ``"b"``.
+        """Return the operand with the scale factors of ``matrix``, ``"a"`` or ``"b"``.
 
         Raises:
             Missing: the instruction does not scale that matrix, or reads its scale factors from tensor memory.
         """
-        spec, kinds = self.database.spec, self.variant.instruction.operand_kinds
-        operand = next((name for name, kind in kinds.items() if kind.kind == "scale-data" and kind.of == matrix), "")
-        present = {part.name for form in self.forms for part in form.operands}
-        plan = layouts.plan(spec, self.variant, operand) if operand in present else None
-        if plan is None:
-            elsewhere = [name for name, kind in kinds.items() if kind.kind == "tensor-scales" and kind.of == matrix and name in present]
-            scaled = dict.fromkeys(
-                kind.of for name, kind in kinds.items() if kind.kind in ("scale-data", "tensor-scales") and name in present
-            )
-            others = f"; it has those for {' and '.join(map(repr, scaled))}" if scaled else ""
-            what = (
-                f"its scale factors for {matrix!r} in tensor memory: {elsewhere[0]}"
-                if elsewhere
-                else f"no scale factors for {matrix!r}{others}"
-            )
-            raise Missing(f"{self.canonical} has {what}")
-        element = layouts.element_type(spec, str(self.variant.facts[kinds[operand].type]))
-        return Scales(self.database.layout[plan.name], matrix, element, operand)
+        scaled = {operand.of: operand for operand in self._operands if operand.kind in ("scale-data", "tensor-scales")}
+        found = scaled.get(matrix)
+        if isinstance(found, Scales):
+            return found
+        others = f"; it has those for {' and '.join(map(repr, scaled))}" if scaled else ""
+        what = f"its scale factors for {matrix!r} in tensor memory: {found.name}" if found else f"no scale factors for {matrix!r}{others}"
+        raise Missing(f"{self.canonical} has {what}")
+
+    @property
+    def _operands(self) -> Iterator[Operand]:
+        """The operands of all forms."""
+        return (operand for form in self.forms for operand in form.operands)
 
 
 def _form_name(instruction: InstructionSet, described: Iterable[Operand]) -> str:
