@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, tensor_functions
 from ptxmma.generator.emit.javascript import compact_database, generated_modules
-from ptxmma.generator.emit.javascript.bundle import bundled
+from ptxmma.generator.emit.javascript.bundle import bundled, styled
 from ptxmma.generator.emit.templating import banner, render, source
 
 _FOLDER = "generated/javascript"
@@ -64,7 +64,7 @@ def _page(catalog: Catalog, modules: dict[str, str]) -> str:
         f"{_TEMPLATES}/explorer/explorer.html.jinja",
         banner=banner("", catalog, ["spec/"]),
         version=catalog.database.spec.version,
-        style=_template("explorer/explorer.css"),
+        style=styled(_template("explorer/explorer.css")),
         script=bundled("explorer/main.js", read).replace("</", "<\\/"),
     )
 

@@ -15,6 +15,8 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re
 _NAME = re.compile(r"^(?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
 _CAST = re.compile(r"/\*\* @type .*?\*/ ?")
+_ARROW = re.compile(r'("(?:[^"\\\n]|\\.)*")| => ')
+_BLANKS = re.compile(r"\s*([{};])\s*|(?<=:) |(?<=,) ")
 _INDENT = re.compile(r"^ +", re.MULTILINE)
 
 
@@ -34,9 +36,15 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
         for name in _NAME.findall(script):
             if owners.setdefault(name, path) != path:
                 raise ValueError(f"{path} and {owners[name]} both have {name} at their top level; rename one")
-        parts.append(re.sub(r"\n{2,}", "\n", _INDENT.sub("", _CAST.sub("", script))))
+        short = _ARROW.sub(lambda found: found[1] or "=>", _INDENT.sub("", _CAST.sub("", script)))  # strings stay as they are
+        parts.append(re.sub(r"\n{2,}", "\n", short).strip("\n"))
     body = "\n".join(parts)
     return f'(() => {{\n"use strict";\n{body}}})();\n'
+
+
+def styled(text: str) -> str:
+    """Return a style sheet without the blanks that mean nothing in it; it has no comments, and strings without punctuation."""
+    return _BLANKS.sub(r"\1", text)
 
 
 def _ordered(path: str, read: Callable[[str], str], seen: list[str]) -> Iterator[tuple[str, str]]:
