@@ -289,7 +289,7 @@ def test_addresses_and_strides_that_are_not_integers(change: dict[str, Any]) -> 
 def test_decompression_follows_the_loop_of_the_manual(spelling: str) -> None:
     """PTX ISA 9.4, 9.7.10.31: data[mdata[N][S]] = cdata[N][S], with the places in each group in any order."""
     instruction = ptxmma.instruction(f"spdecompress.{spelling}")
-    width, index, kept, group, repeats = (instruction.extents[name] for name in ("width", "index", "kept", "group", "n"))
+    width, index, kept, group, repeats = (instruction.extents[name] for name in ("width", "index", "kept", "group", "num"))
     random = np.random.default_rng(group)
     places = np.array([random.permutation(group)[:kept] for _ in range(repeats)])
     codes = random.integers(1, 1 << width, (repeats, kept))

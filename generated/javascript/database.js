@@ -2623,7 +2623,7 @@ export const database = {
     "compress",
     "spcompress.{type}.{index}.sp::2:4.{num}",
     "22+3",
-    "type",
+    "",
     "",
     {},
     ["7 14 66+3"],
@@ -2634,7 +2634,11 @@ export const database = {
     "spcompress",
     null,
     null,
-    {"type":{"pattern":"b{width}"},"index":{"pattern":"b{index}"},"num":{"pattern":"x{n}"}},
+    {
+     "type": {"values":{"b8":{"width":8},"b16":{"width":16}}},
+     "index": {"values":{"b2":{"index":2},"b4":{"index":4}}},
+     "num": {"values":{"x1":{"num":1},"x2":{"num":2},"x4":{"num":4},"x8":{"num":8},"x16":{"num":16},"x32":{"num":32},"x64":{"num":64}}}
+    },
     [["type","index"]]
    ],
    [
@@ -2646,7 +2650,7 @@ export const database = {
     "decompress",
     "spdecompress.{type}.{index}.{sp}.{num}",
     "25 23 26+2",
-    "type",
+    "",
     "",
     {},
     ["8 15 8 67 69+2","8 15 8 71+2 68","8 15 8 73+2 68","8 15 8 73 75+2","8 15 4 67 77 68","8 15 4 73 78 76","8 15 4 73 79+2"],
@@ -2657,7 +2661,24 @@ export const database = {
     "spdecompress",
     null,
     null,
-    {"type":{"pattern":"b{width}"},"index":{"pattern":"b{index}"},"sp":{"pattern":"sp::{kept}:{group}"},"num":{"pattern":"x{n}"}},
+    {
+     "type": {"values":{"b8":{"width":8},"b16":{"width":16}}},
+     "index": {"values":{"b2":{"index":2},"b4":{"index":4}}},
+     "sp": {
+      "values": {
+       "sp::1:2": {"kept":1,"group":2},
+       "sp::1:4": {"kept":1,"group":4},
+       "sp::1:8": {"kept":1,"group":8},
+       "sp::1:16": {"kept":1,"group":16},
+       "sp::2:4": {"kept":2,"group":4},
+       "sp::2:8": {"kept":2,"group":8},
+       "sp::2:16": {"kept":2,"group":16},
+       "sp::4:8": {"kept":4,"group":8},
+       "sp::4:16": {"kept":4,"group":16}
+      }
+     },
+     "num": {"values":{"x1":{"num":1},"x2":{"num":2},"x4":{"num":4},"x8":{"num":8},"x16":{"num":16},"x32":{"num":32},"x64":{"num":64}}}
+    },
     [["type","index"]]
    ],
    [

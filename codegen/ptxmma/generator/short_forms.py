@@ -81,7 +81,7 @@ _SIZES: Schema = {
 _EXTENTS: Schema = {
     "description": 'a pattern ("m{m}n{n}k{k}"), or the sizes of each value, one number for the size of the qualifier\'s own name',
     "anyOf": [
-        {"type": "string", "pattern": r"^[A-Za-z0-9_.:]*(\{[a-z]\w*\}[A-Za-z0-9_.:]*)+$"},
+        {"type": "string", "pattern": r"^[A-Za-z0-9_.]*(\{[a-z]\w*\}[A-Za-z0-9_.]*)+$"},
         {"type": "object", "additionalProperties": {"anyOf": [_NUMBER, _SIZES]}},
     ],
 }

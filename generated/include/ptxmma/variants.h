@@ -52,7 +52,7 @@
 #define PTXMMA_EXTENTS_mma_sp "m n k blocks"
 #define PTXMMA_TYPES_mma_sp "dtype atype btype ctype stype"
 #define PTXMMA_FAMILY_spcompress "spcompress"
-#define PTXMMA_EXTENTS_spcompress "width index n kept group"
+#define PTXMMA_EXTENTS_spcompress "width index num kept group"
 #define PTXMMA_TYPES_spcompress ""
 #define PTXMMA_FAMILY_tcgen05_cp "tcgen05.cp"
 #define PTXMMA_EXTENTS_tcgen05_cp ""

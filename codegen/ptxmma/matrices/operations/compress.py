@@ -75,7 +75,7 @@ def decompress(instruction: Instruction, indices: Any, source: Any) -> Moved:
         ValueError: another number of registers, or an index of no place: there the result depends on the chip.
     """
     extents = instruction.extents
-    kept, group, repeats = extents["kept"], extents["group"], extents["n"]
+    kept, group, repeats = extents["kept"], extents["group"], extents["num"]
     codes = _split(source, _operand(instruction, "vector", "read"), extents["width"], kept * repeats)
     places = _split(indices, operand_of(instruction, "indices"), extents["index"], kept * repeats)
     if (places >= group).any():

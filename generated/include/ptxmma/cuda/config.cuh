@@ -844,21 +844,6 @@ struct rp;
 struct satfinite;
 struct xor_;
 struct and_;
-struct b2;
-struct x8;
-struct x16;
-struct x32;
-struct x64;
-struct b4;
-struct sp_1_2;
-struct sp_1_4;
-struct sp_2_4;
-struct sp_1_8;
-struct sp_2_8;
-struct sp_4_8;
-struct sp_1_16;
-struct sp_2_16;
-struct sp_4_16;
 struct min_;
 struct nan_;
 struct abs_;
@@ -933,18 +918,6 @@ struct mma_sp_ordered_metadata {
   static_assert(detail::never<Parts...>::value, 
                 "ptxmma: no mma_sp_ordered_metadata has this shape, these types and qualifiers in this order, or its header is not included; "
                 "legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 32> shape<16, 8, 64> shape<16, 8, 8>; f16 f32 s32; bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; f16 f32 s32; kind_f16 kind_f8f6f4 kind_i8 kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 kind_tf32 kind_ti16 satfinite ue4m3 ue8m0; kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4; scale_vec_1x scale_vec_2x scale_vec_4x");
-};
-template <class... Parts>
-struct spcompress {
-  static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no spcompress has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16> shape<8>; b2 b4; x1 x16 x2 x32 x4 x64 x8");
-};
-template <class... Parts>
-struct spdecompress {
-  static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no spdecompress has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16> shape<8>; b2 b4; sp_1_16 sp_1_2 sp_1_4 sp_1_8 sp_2_16 sp_2_4 sp_2_8 sp_4_16 sp_4_8; x1 x16 x2 x32 x4 x64 x8");
 };
 template <class... Parts>
 struct tcgen05_ld {
