@@ -2,7 +2,8 @@
 
 - :mod:`canonical`: the canonical layouts and the place of a matrix in one of them; addresses without NumPy.
 - :mod:`image`: a whole matrix as bytes, with its descriptors and the boxes of TMA; :mod:`operand`: the same for A or B of an instruction.
-- :mod:`descriptor`: matrix descriptors; :mod:`reading`: the matrix behind one; :mod:`suspicions`: what is probably wrong with one.
+- :mod:`descriptor`: matrix descriptors; :mod:`reading`: the matrix that one describes; :mod:`suspicions` and :mod:`suspicion_rules`:
+  probable mistakes in one.
 - :mod:`readable_types`: the element types that the instructions of a family read.
 - :mod:`accesses` and :mod:`conflicts`: the cost of accesses of a warp.
 

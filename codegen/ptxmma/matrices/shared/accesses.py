@@ -30,14 +30,14 @@ Access = Sequence[int | None]
 
 
 class AccessPattern(NamedTuple):
-    """The cost of one way to access a whole image: that of its most expensive access."""
+    """The cost of one way to access a whole image: the cost of its most expensive access."""
 
     name: str  # "16 bytes of each of 32 lines, as ldmatrix and stmatrix"
     width: int  # bytes that each lane accesses
-    lanes: int  # that take part
-    accesses: int  # of a warp, for the whole image
-    wavefronts: int  # of the access that costs most
-    least: int  # that as many bytes can cost
+    lanes: int  # lanes that take part
+    accesses: int  # accesses of a warp for the whole image
+    wavefronts: int  # wavefronts of the access that costs most
+    least: int  # the minimum of wavefronts for as many bytes
 
 
 def wavefronts(access: Access, width: int, banks: Banks) -> int:

@@ -65,7 +65,7 @@ class Canonical(NamedTuple):
 class Packing(NamedTuple):
     """The elements of a line: so many in each ``unit`` bytes, one after the other from the low bits up."""
 
-    bits: int  # of an element
+    bits: int  # the width of an element
     per_unit: int  # elements of a unit: as many as fill it, or fewer where they are padded
     unit: int  # bytes: the alignment
 
@@ -142,12 +142,12 @@ def packing(element: ElementType, family: str, database: DatabaseLike, *, padded
 
 
 class Geometry:
-    """Where a whole matrix lies in a canonical layout: strides and size.
+    """The place of a whole matrix in a canonical layout: strides and size.
 
     The dimension that the majorness names is contiguous; it is cut into panels of ``span`` bytes, the swizzle's width.  Inside a panel
     the lines of the other dimension follow each other, in groups (atoms) of 8.  One of ``lbo`` and ``sbo`` leads from panel to panel,
     the other from group to group: which one is which, the canonical layout says.  By default all is dense, which is what TMA boxes
-    whose inner extent is the span write.  The attributes are those of :class:`ptxmma.matrices.shared_memory.SharedLayout`.
+    whose inner extent is the span write.  :class:`ptxmma.matrices.shared_memory.SharedLayout` lists the attributes.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class Geometry:
 
     @property
     def width(self) -> int:
-        """Bits between neighbouring elements, on the average of those in one alignment."""
+        """Bits between neighbouring elements, on the average in one alignment."""
         return self._packing.unit * 8 // self._packing.per_unit
 
     @property
@@ -328,7 +328,7 @@ class Geometry:
             )
 
     def _strides(self, lbo: int | None, sbo: int | None) -> tuple[int, int]:
-        """LBO and SBO: as given, or those of a dense image."""
+        """LBO and SBO: as given, or the strides of a dense image."""
         layout = self._canonical.layout
         strides = {name: integer(name, value) for name, value in (("lbo", lbo), ("sbo", sbo)) if value is not None}
         for name, value in strides.items():

@@ -27,18 +27,18 @@ class BankConflicts(NamedTuple):
 
 
 def bank_conflicts(addresses: Any, width: int = 4, active: Any = None, *, database: DatabaseLike = None) -> BankConflicts:
-    """How many wavefronts shared memory needs for an access of a warp.
+    """Return the wavefronts that shared memory needs for an access of a warp.
 
     Each bank serves one word at a time; lanes that ask for the same word, or for bytes of it, are served together.  Of accesses of 8
     bytes half a warp is served at a time, of 16 bytes a quarter.  Each part costs as many wavefronts as its busiest bank has different
     words.
 
     Args:
-        addresses: of the first byte that each lane accesses, (..., 32): lane after lane.
+        addresses: addresses of the first byte that each lane accesses, (..., 32): lane after lane.
         width: bytes that each lane accesses: 1, 2, 4, 8 or 16.
-        active: which lanes take part, bool (32,) or of the shape of ``addresses``; all by default.  The addresses of the others are
+        active: the lanes that take part, bool (32,) or of the shape of ``addresses``; all by default.  The addresses of the others are
             ignored.
-        database: where the facts come from; the packaged database by default.
+        database: the source of the facts; the packaged database by default.
 
     Raises:
         TypeError: a width that is not an integer.
@@ -74,7 +74,7 @@ def bank_conflicts(addresses: Any, width: int = 4, active: Any = None, *, databa
 
 
 def _active(active: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """Which lanes take part, in the shape of the addresses."""
+    """The lanes that take part, in the shape of the addresses."""
     if active is None:
         return np.ones(shape, np.bool_)
     lanes = elements.as_array(active, "active")

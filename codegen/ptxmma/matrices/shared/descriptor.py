@@ -41,10 +41,10 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
         start_address: shared address of the first element, before the swizzle; in bytes.
         leading_byte_offset: leading dimension byte offset (LBO); with ``leading_mode="address"`` the shared address of the second part.
         stride_byte_offset: stride dimension byte offset (SBO).
-        base_offset: what the swizzle subtracts; see :func:`base_offset`.
+        base_offset: the number that the swizzle subtracts; see :func:`base_offset`.
         swizzle: name of the swizzle mode.
-        family: of the instructions that read it: the same bits mean different things to others.  By default the packaged database's
-            first with matrix descriptors: ``"wgmma"``.
+        family: the family of the instructions that read it: the same bits mean different things to others.  By default the packaged
+            database's first with matrix descriptors: ``"wgmma"``.
         leading_mode: ``"offset"``, or ``"address"`` (``tcgen05`` on sm_103a only).
         lut_start: the first byte of a block of B that ``.decompress::lut::b`` uses (``tcgen05`` on sm_107 only).
     """

@@ -24,9 +24,9 @@ _PADDED_BOX = 128
 
 
 class TensorMapBox(NamedTuple):
-    """How TMA writes the image: the tensor map's swizzle and box.
+    """The tensor map's swizzle and box with which TMA writes an image.
 
-    For packed elements narrower than a byte the tensor map is one of bytes, and ``inner`` counts those.  For padded ones it has the type
+    For packed elements narrower than a byte the tensor map is one of bytes, and ``inner`` counts bytes.  For padded ones it has the type
     ``CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B`` or ``16U6_ALIGN16B``, and ``inner`` counts elements.  A
     note of ``spec/shared_memory.yaml`` has the sources of what an mbarrier counts for these.
     """
@@ -48,8 +48,8 @@ class SharedLayout(Geometry):
 
     Attributes:
         element: the type of the elements.
-        padded: whether 16 elements of 4 or 6 bits lie in each 16 bytes, as ``kind::f8f6f4`` and ``kind::mxf8f6f4`` read them; without it
-            those of ``e2m1`` are packed, as ``kind::mxf4`` and ``kind::mxf4nvf4`` read them.
+        padded: true if 16 elements of 4 or 6 bits lie in each 16 bytes, as ``kind::f8f6f4`` and ``kind::mxf8f6f4`` read them; without it
+            elements of ``e2m1`` are packed, as ``kind::mxf4`` and ``kind::mxf4nvf4`` read them.
         majorness: ``"K"`` or ``"MN"``.
         swizzle: name of the swizzle mode.
         x: rows of A or columns of B.
@@ -58,9 +58,9 @@ class SharedLayout(Geometry):
         lbo: leading dimension byte offset.
         sbo: stride dimension byte offset.
         start: shared address of the image.
-        base_offset: what the swizzle subtracts: 0, as for TMA, where it follows absolute addresses; :func:`base_offset` of the start
-            where the pattern is to start with the image.
-        family: of the instructions that read it; by default the database's first with matrix descriptors: ``"wgmma"``.
+        base_offset: the number that the swizzle subtracts: 0, as for TMA, where it follows absolute addresses; :func:`base_offset` of
+            the start where the pattern is to start with the image.
+        family: the family of the instructions that read it; by default the database's first with matrix descriptors: ``"wgmma"``.
         size: bytes of the image.
     """
 
@@ -101,7 +101,7 @@ class SharedLayout(Geometry):
         raise AttributeError(f"{name} of a SharedLayout cannot be deleted")
 
     def __eq__(self, other: object) -> bool:
-        """Whether both lay the same matrices out in the same way."""
+        """Return whether both lay the same matrices out in the same way."""
         return self._key() == other._key() if isinstance(other, SharedLayout) else NotImplemented
 
     def __hash__(self) -> int:
@@ -119,7 +119,7 @@ class SharedLayout(Geometry):
         )
 
     def _places(self) -> Places:
-        """Where each 16 bytes of each line lie in the image, counted in 16 bytes: (lines, 16 bytes of a line)."""
+        """The places of each 16 bytes of each line in the image, counted in 16 bytes: (lines, 16 bytes of a line)."""
         alignment = self._canonical.memory.alignment
         inner, outer = self._ordered
         first = self._place(np.arange(0, inner, self.per_unit), np.arange(outer)[:, np.newaxis])

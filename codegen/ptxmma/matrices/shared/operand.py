@@ -120,8 +120,8 @@ def of(
         operand: ``"a"`` or ``"b"``.
         swizzle: as of :class:`SharedLayout`.
         majorness: as of :class:`SharedLayout`.
-        x: rows of A or columns of B; those of the instruction by default, of one thread block where it spans two.
-        k: depth, of a sparse A the packed one; that of the instruction by default.
+        x: rows of A or columns of B; the number of the instruction by default, of one thread block where it spans two.
+        k: depth, of a sparse A the packed one; the depth of the instruction by default.
         lbo: as of :class:`SharedLayout`.
         sbo: as of :class:`SharedLayout`.
         start: as of :class:`SharedLayout`.

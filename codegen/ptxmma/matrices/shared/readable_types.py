@@ -1,4 +1,4 @@
-"""Which element types the instructions of a family read from shared memory, with which majorness, swizzle and padding."""
+"""The element types that the instructions of a family read from shared memory, with their majorness, swizzle and padding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def memory_of(database: DatabaseLike) -> SharedMemory:
 
 
 def majornesses(family: str, database: DatabaseLike) -> list[Majorness]:
-    """What the instructions of a family can read from shared memory."""
+    """The types that the instructions of a family can read from shared memory."""
     return [entry for entry in memory_of(database).majorness if reads(family, entry.family)]
 
 
@@ -33,14 +33,14 @@ def swizzles(family: str, database: DatabaseLike) -> list[Swizzle]:
 
 
 def paddings(family: str, database: DatabaseLike) -> list[Padded]:
-    """What the instructions of a family read with padding."""
+    """The types that the instructions of a family read with padding."""
     return [entry for entry in memory_of(database).padded if reads(family, entry.family)]
 
 
 def readable(majorness: str, database: DatabaseLike, *, family: str, swizzle: str = "", padded: bool = False) -> dict[str, ElementType]:
     """The element types that instructions of a family read with a majorness, and with a swizzle where one is given, by name.
 
-    With ``padded`` those that they read with padding.
+    With ``padded`` the types that they read with padding.
     """
     spec = catalog(database).database.spec
     known: Sequence[Majorness | Padded] = paddings(family, database) if padded else majornesses(family, database)

@@ -40,7 +40,7 @@ def read_operand(
         k: depth; for a sparse A the packed one.
         majorness: ``"K"`` or ``"MN"``.
         memory_start: shared address of the first byte of ``memory``, a multiple of the alignment.
-        database: where the facts come from; the packaged database by default.
+        database: the source of the facts; the packaged database by default.
 
     Raises:
         TypeError: a descriptor, an extent or an address that is not an integer.

@@ -12,7 +12,7 @@ from ptxmma.model import SharedMemory, SuspicionRule, Swizzle, formula
 
 #: Names in texts that are words, of strides alone.
 WORDS = frozenset({"name", "only"})
-#: The numbers that every rule may read, besides those of ``let``, and the numbers of a stride.
+#: The numbers that every rule may read, besides the names of ``let``, and the numbers of a stride.
 NUMBERS = frozenset(
     {"start_address", "base_offset", "leading_mode", "inside", "least_start", "span", "pattern", "alignment", "reach", "along_k"}
 )
@@ -20,7 +20,7 @@ STRIDE_NUMBERS = frozenset({"lines", "value", "other", "units", "by_all"})
 
 
 class Condition(NamedTuple):
-    """A rule of the spec for a swizzle mode, over the numbers that :class:`ptxmma.model.Suspicions` lists without those of ``let``."""
+    """A rule of the spec for a swizzle mode, over the numbers that :class:`ptxmma.model.Suspicions` lists; ``let`` is expanded."""
 
     rule: SuspicionRule
     when: tuple[str, ...]  # formulas that must all hold, the cheapest first as the spec writes them

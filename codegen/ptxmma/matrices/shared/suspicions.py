@@ -48,24 +48,24 @@ def suspicions(
     - ``illegal``: a field holds what it must not, or bits that must be 0 are not.
     - ``type``: no instruction reads the element type with this swizzle and majorness.
     - ``base``: a base offset where nothing is swizzled.
-    - ``pattern``: the base offset is not that of a pattern that starts where the matrix does.
+    - ``pattern``: the base offset is not the one of a pattern that starts where the matrix does.
     - ``zero``, ``overlap``: a stride with which neighbouring groups of lines overlap.
     - ``phase``: a stride that is not a multiple of the swizzle's pattern.
-    - ``bytes``: a stride that looks as if it had been written in bytes, where the field counts units: that of one group of lines, or of
-      several if it would otherwise skip more than 64 groups.
+    - ``bytes``: a stride that looks as if it had been written in bytes, where the field counts units: the stride of one group of lines,
+      or of several if it would otherwise skip more than 64 groups.
     - ``reach``: a stride that leads to addresses that no descriptor reaches.
 
-    Judges each stride that any operand behind a descriptor uses.  Where only some of them do, the text names them, and a field of 0 or 1
+    Judges each stride that any operand with a descriptor uses.  Where only some of them do, the text names them, and a field of 0 or 1
     passes: both are customary for operands that ignore the stride.
 
     Args:
         descriptor: the 64 bits.
         majorness: ``"K"`` or ``"MN"``; by default only what is suspicious for both is reported, or for those that the matrix may have.
-        element: the type of the matrix, ``"tf32"``; that of ``matrix`` by default.
+        element: the type of the matrix, ``"tf32"``; the type of ``matrix`` by default.
         matrix: the operand that it describes: only the strides that it uses are judged, without allowance for customary values.
         unknown: a mask of bits that are not known; what depends on them is not reported.
-        family: of the instruction that reads it; by default the database's first with matrix descriptors.
-        database: where the facts come from; the packaged database by default.
+        family: the family of the instruction that reads it; by default the database's first with matrix descriptors.
+        database: the source of the facts; the packaged database by default.
 
     Raises:
         TypeError: something that is not an integer.
@@ -153,7 +153,7 @@ def _number(text: str, numbers: Mapping[str, int]) -> object:
 
 
 def used_strides(layout: Canonical, database: DatabaseLike, family: str) -> set[str]:
-    """Which of ``"lbo"`` and ``"sbo"`` all operands use that an instruction reads through a descriptor."""
+    """The strides, ``"lbo"`` and ``"sbo"``, that all operands use which an instruction reads through a descriptor."""
     used = [strides for strides, _ in _used(layout, database, family)]
     return {stride for stride in STRIDES if all(stride in each for each in used)}
 
@@ -222,7 +222,7 @@ def _chosen(entries: Catalog, family: str) -> Iterator[tuple[str, Multiplicand]]
 
 
 def _unused(descriptor: int, codec: Codec, unknown: int = 0) -> Iterator[Suspicion]:
-    """What instructions do not read, or need to be otherwise: fields first, then runs of bits that belong to none, from the lowest up."""
+    """Bits that instructions do not read, or need to be otherwise: fields first, then runs of bits without a field, lowest first."""
     if codec.format.spare == "zero":
         yield from (Suspicion(each.field, "illegal", each.text) for each in codec.mistakes(descriptor, unknown))
         return
