@@ -124,8 +124,9 @@ export const offsets: Record<string, Record<string, (x: number, k: number, bits:
 /** The functions that swizzle addresses, by swizzle. */
 export const swizzles: Record<string, (address: number, base_offset?: number) => number>;
 
-/** The signs of mistakes in descriptors, by swizzle: `suspicions` of the package evaluates them. */
-export const suspicionRules: Record<string, SuspicionRule[]>;
+/** The signs of mistakes in descriptors: `suspicions` of the package evaluates them. */
+export const suspicionRules: SuspicionRule[];
+export function patternNumbers(numbers: Record<string, number>, moved: (address: number, base_offset?: number) => number): Record<string, number>;
 export interface SuspicionRule {
   rule: string;
   field: string;

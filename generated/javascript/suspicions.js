@@ -2,7 +2,7 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 /** Probable mistakes in a matrix descriptor, as `ptxmma.matrices.descriptors` finds them. */
 
-import { suspicionRules } from "./shared_memory.js";
+import { patternNumbers, suspicionRules, swizzles } from "./shared_memory.js";
 import { decodedDescriptor, descriptorReach, explainedDescriptor, sharedMemoryOf } from "./descriptors.js";
 import { holds } from "./short_texts.js";
 
@@ -37,24 +37,24 @@ export function suspicions(bits, majorness, { element, family } = {}) {
     start_address: start, least_start: start, inside: start % pattern, base_offset: Number(read.base_offset), leading_mode: stored.leading_mode ?? 0,
     span: mode.bytes, pattern, alignment: facts.alignment, reach: descriptorReach(facts),
   };
+  Object.assign(numbers, patternNumbers(numbers, swizzles[mode.name]));
   if (majorness) numbers.along_k = Number(majorness === "K");
   const every = [...new Set(facts.reads.filter((each) => each.swizzles.includes(mode.name)).map((each) => each.majorness))];
   if (majorness && !facts.strides[majorness]?.[mode.name]) return [];
   const judged = (majorness ? [majorness] : every).map((each) => ofStrides(facts, mode.name, each, read, numbers));
   const shared = judged[0].filter((one) => judged.every((others) => others.some((other) => other.field === one.field && other.rule === one.rule)));
-  return [...wrong, ...held(mode.name, "", numbers, {}), ...shared];
+  return [...wrong, ...held("", numbers, {}), ...shared];
 }
 
 /**
  * The rules that hold, of a stride by the name of its field, or of the other fields: those whose numbers are all known.
- * @param {string} swizzle
  * @param {string} stride
  * @param {Record<string, number>} numbers
  * @param {Record<string, string>} words
  * @returns {Suspicion[]}
  */
-function held(swizzle, stride, numbers, words) {
-  const own = suspicionRules[swizzle].filter((rule) => !rule.field === Boolean(stride) && rule.names.every((name) => name in numbers) && rule.when(numbers));
+function held(stride, numbers, words) {
+  const own = suspicionRules.filter((rule) => !rule.field === Boolean(stride) && rule.names.every((name) => name in numbers) && rule.when(numbers));
   return own.map(({ rule, field, severity, text }) => ({ field: field || stride, rule, text: text(numbers, words), severity }));
 }
 
@@ -79,7 +79,7 @@ function ofStrides(facts, swizzle, majorness, read, numbers) {
     const own = { ...numbers, lines, value, units, by_all: Number(byAll) };
     if (!other || other in values) own.other = other ? values[other] : 0;
     const name = stride.toUpperCase(), only = byAll ? "" : `; only ${users[stride].join(" and ")} can use ${name} here`;
-    return held(swizzle, field, own, { name, only });
+    return held(field, own, { name, only });
   });
 }
 

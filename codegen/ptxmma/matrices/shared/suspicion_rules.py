@@ -28,13 +28,13 @@ class Condition(NamedTuple):
     names: frozenset[str]  # the numbers that the condition and the text read
 
 
-def conditions(memory: SharedMemory, mode: Swizzle) -> list[Condition]:
-    """The rules for descriptors with a swizzle mode, in the order of the spec.
+def conditions(memory: SharedMemory, mode: Swizzle | None = None) -> list[Condition]:
+    """The rules for descriptors with a swizzle mode, in the order of the spec; without one they read the numbers of patterns by name.
 
     Raises:
         FormulaError: a formula that does not parse.
     """
-    let = {**memory.suspicions.let, **_of_pattern(memory, mode)}
+    let = {**memory.suspicions.let, **(_of_pattern(memory, mode) if mode else {})}
     made = []
     for rule in memory.suspicions.rules:
         parts = [(literal, name or "") for literal, name, _, _ in string.Formatter().parse(rule.text)]
