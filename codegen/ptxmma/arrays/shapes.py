@@ -1,9 +1,10 @@
-"""Checks shapes: not empty, whole tiles or padded to them, and cropped again."""
+"""Checks shapes: words of registers, not empty, whole tiles or padded to them, and cropped again."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -74,3 +75,16 @@ def _last(count: int) -> str:
 def _listed(sizes: Sequence[int]) -> str:
     *first, last = map(str, sizes)
     return f"{', '.join(first)} and {last}" if first else last
+
+
+#: A register of metadata or scale factors.
+REGISTER = np.dtype(np.uint32)
+
+
+def words(registers: Any, threads: int) -> Array:
+    """One 32-bit register of each thread, checked."""
+    words = elements.bits(registers, REGISTER.itemsize, "registers")
+    if words.shape[-1:] != (threads,):
+        raise ValueError(f"registers have shape {words.shape}; they are (..., {threads}): one of each thread")
+    not_empty(words, "registers")
+    return np.ascontiguousarray(words)

@@ -144,7 +144,7 @@ class Metadata(Operand, frozen=True, kw_only=True):
             ValueError: not (..., threads) of a 32-bit dtype, or a selector that is not legal.
         """
         from ptxmma.arrays import elements
-        from ptxmma.arrays.words import words
+        from ptxmma.arrays.shapes import words
 
         grid = words(registers, self.layout.threads)
         return elements.like(self._tiles_of(grid[..., None, None, :], self._selector(selector)), registers)
@@ -189,8 +189,7 @@ class Metadata(Operand, frozen=True, kw_only=True):
             ValueError: another shape or dtype, a selector that is not legal, or a shape that needs another number of registers.
         """
         from ptxmma.arrays import elements
-        from ptxmma.arrays.shapes import cropped
-        from ptxmma.arrays.words import words
+        from ptxmma.arrays.shapes import cropped, words
 
         grid = words(registers, self.layout.threads)
         if grid.ndim < 3:
@@ -281,7 +280,7 @@ class Metadata(Operand, frozen=True, kw_only=True):
         import numpy as np
 
         from ptxmma.arrays import elements
-        from ptxmma.arrays.words import REGISTER
+        from ptxmma.arrays.shapes import REGISTER
 
         *batch, rows, width = metadata.shape
         size, count = self._row_bytes, self.selectors

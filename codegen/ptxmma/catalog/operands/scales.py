@@ -136,7 +136,7 @@ class Scales(Operand, frozen=True, kw_only=True):
             ValueError: another shape or dtype, or an id that is not legal.
         """
         from ptxmma.arrays import elements
-        from ptxmma.arrays.words import words
+        from ptxmma.arrays.shapes import words
 
         return elements.like(self._tiles_of(words(registers, self.layout.threads), byte_id, thread_id), registers)
 
@@ -189,8 +189,7 @@ class Scales(Operand, frozen=True, kw_only=True):
         import numpy as np
 
         from ptxmma.arrays import elements
-        from ptxmma.arrays.shapes import cropped
-        from ptxmma.arrays.words import words
+        from ptxmma.arrays.shapes import cropped, words
 
         grid = words(registers, self.layout.threads)
         if grid.ndim < 3:
@@ -232,7 +231,7 @@ class Scales(Operand, frozen=True, kw_only=True):
         """
         import numpy as np
 
-        from ptxmma.arrays.words import REGISTER
+        from ptxmma.arrays.shapes import REGISTER
 
         lane, byte = self.locate(np.arange(self.rows)[:, None], np.arange(self.blocks), byte_id=byte_id, thread_id=thread_id)
         places, blocks = lane * REGISTER.itemsize + byte, self.blocks
@@ -242,7 +241,7 @@ class Scales(Operand, frozen=True, kw_only=True):
     def _registers_of(self, codes: Array, byte_id: int, thread_id: int, registers: Any) -> Array:
         import numpy as np
 
-        from ptxmma.arrays.words import REGISTER, words
+        from ptxmma.arrays.shapes import REGISTER, words
 
         (word, places), threads = self._word_places(byte_id, thread_id), self.layout.threads
         shape = (*codes.shape[:-2], threads)
