@@ -120,9 +120,6 @@ def test_the_product_runs_without_its_proof() -> None:
 
 _FILES = [path for folder in (_SOURCE, _PROOF) for path in sorted(folder.rglob("*.py"))]
 
-#: Packages whose docstrings and comments are still to be rewritten.
-_UNWRITTEN = {"ptxmma.matrices"}
-
 _FAULTS = {
     "begins as an indirect question; begin with a noun or a verb": re.compile(
         r"\A(?:What|Where|Which|Who|Whose|Whether|How|Why)\b(?!.*\?)"
@@ -162,13 +159,7 @@ def _texts(path: Path) -> Iterator[tuple[int, str]]:
             block = []
 
 
-@pytest.mark.parametrize(
-    "package",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason="its comments are not rewritten yet")) if name in _UNWRITTEN else name
-        for name in sorted({_package(path) for path in _FILES})
-    ],
-)
+@pytest.mark.parametrize("package", sorted({_package(path) for path in _FILES}))
 def test_english_is_plain(package: str) -> None:
     faults = [
         f"{path.relative_to(paths.CHECKOUT)}:{line}: {fault}: {found[0].strip()!r}"

@@ -69,7 +69,7 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     zeros by default.
 
     **Decompress** ``emulate(instruction, mdata, cdata)``, a ``spdecompress``, gives :class:`Moved`: ``mdata``, ``cdata`` and the result's
-    ``registers`` are those of a thread, (..., registers).  ``spcompress`` is not emulated.
+    ``registers`` belong to a thread, (..., registers).  ``spcompress`` is not emulated.
 
     - ``taddr``: the address, with the lane in its upper 16 bits and the column in the lower ones.  A load or store starts at the first
       lane of a warp, and one of 16 lanes also 16 lanes on.

@@ -29,7 +29,7 @@ class Compress(Refusing):
         yield from lacks_operands(entry, "compresses a vector", "sparsity-descriptor", "read")
 
     def statement(self, instruction: Instruction) -> str:
-        """What is kept."""
+        """The part that is kept."""
         kept, indices, of = _named(instruction)
         return f"{kept} = the two elements of each four of {of} that the descriptor chooses; {indices} = their places among the four"
 
@@ -50,7 +50,7 @@ class Decompress(Refusing):
         yield from lacks_operands(entry, "decompresses a vector", "indices", "read")
 
     def statement(self, instruction: Instruction) -> str:
-        """Where each element goes."""
+        """The place where each element goes."""
         extents, (source, indices, target) = instruction.extents, _named(instruction)
         kept, group = extents["kept"], extents["group"]
         return f"{target}[{group} * g + {indices}[{kept} * g + s]] = {source}[{kept} * g + s] for s < {kept}; 0 elsewhere"
