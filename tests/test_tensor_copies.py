@@ -103,7 +103,7 @@ def test_a_copy_writes_its_bytes_and_no_others(shape: str, rows: int, size: int)
 @pytest.mark.parametrize(
     ("spelling", "rows", "message"),
     [
-        ("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64", (128, 16), "no source says where the bits of an element lie in the byte"),
+        ("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64", (128, 8), r"rows has shape \(128, 8\); .* takes \(rows, bytes\), 16 bytes for 16"),
         ("tcgen05.cp.cta_group::2.128x128b", (128, 16), "versions of the manual differ about the shared memory"),
         ("tcgen05.cp.cta_group::1.128x128b", (64, 16), r"the data has shape \(64, 16\); it takes \(128, 16\)"),
     ],
@@ -111,6 +111,23 @@ def test_a_copy_writes_its_bytes_and_no_others(shape: str, rows: int, size: int)
 def test_copies_that_are_not_emulated(spelling: str, rows: tuple[int, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ptxmma.emulate(spelling, 0, np.zeros(rows, np.uint8))
+
+
+@pytest.mark.parametrize(("element", "source", "width"), [("e2m1", "b4x16_p64", 4), ("e3m2", "b6x16_p32", 6), ("e2m3", "b6x16_p32", 6)])
+def test_narrow_elements_are_expanded_to_the_a_of_a_product(element: str, source: str, width: int) -> None:
+    """Packed by Python's integers, expanded by the copy, read as the product reads A."""
+    codes = np.random.default_rng(width).integers(0, 1 << width, (128, 32), np.uint8)
+    rows = np.zeros((128, 32), np.uint8)
+    for row, group in np.ndindex(128, 2):
+        packed = sum(int(code) << width * number for number, code in enumerate(codes[row, 16 * group : 16 * group + 16]))
+        rows[row, 16 * group : 16 * group + 16] = list(packed.to_bytes(16, "little"))
+    rows[:, 2 * width : 16] = 0xAA  # padding is ignored
+    memory = ptxmma.emulate(f"tcgen05.cp.cta_group::1.128x256b.b8x16.{source}", 4, rows).memory
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4", m=128, n=64, k=32, dtype="f32", atype=element, btype="e4m3")
+    operand = product.operand("a-tmem")
+    assert isinstance(operand, ptxmma.TensorOperand)
+    assert np.array_equal(operand.unpack(memory, address=4).view(np.uint8), codes)
+    assert np.array_equal(memory, operand.pack(codes, address=4))
 
 
 def test_scale_factors_in_the_order_of_cublas_are_those_of_a_product_after_the_copy() -> None:

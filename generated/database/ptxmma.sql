@@ -1611,6 +1611,7 @@ CREATE VIEW variant_targets AS
       , max(CASE name WHEN 'width' THEN value END) AS "width"
       , max(CASE name WHEN 'kept' THEN value END) AS "kept"
       , max(CASE name WHEN 'group' THEN value END) AS "group"
+      , max(CASE name WHEN 'low' THEN value END) AS "low"
       , max(CASE name WHEN 'lanes' THEN value END) AS "lanes"
       , max(CASE name WHEN 'span' THEN value END) AS "span"
       , max(CASE name WHEN 'ctas' THEN value END) AS "ctas"
@@ -1629,6 +1630,7 @@ CREATE VIEW variant_targets AS
     , sized."width"
     , sized."kept"
     , sized."group"
+    , sized."low"
     , sized."lanes"
     , sized."span"
     , sized."ctas"
@@ -1863,8 +1865,8 @@ INSERT INTO statements VALUES
 (66,NULL,'tcgen05.cp',NULL,'notes',3,'[{"multicast":["warpx2::02_13"]}]','The lanes of warps 0 and 2 receive one half of the data, those of warps 1 and 3 the other.','','9.7.16.9.2'),
 (67,NULL,'tcgen05.cp',NULL,'notes',4,'[{"multicast":["warpx2::01_23"]}]','The lanes of warps 0 and 1 receive one half of the data, those of warps 2 and 3 the other.','','9.7.16.9.2'),
 (68,NULL,'tcgen05.cp',NULL,'notes',5,'[{"multicast":["warpx4"]}]','The lanes of all four warps receive the data.','','9.7.16.9.2'),
-(69,NULL,'tcgen05.cp',NULL,'notes',6,'[{"from":["b4x16_p64"]}]','Of 16 bytes in shared memory the first 8 hold sixteen 4-bit elements. Each becomes a byte.','','9.7.16.9.1.1'),
-(70,NULL,'tcgen05.cp',NULL,'notes',7,'[{"from":["b6x16_p32"]}]','Of 16 bytes in shared memory the first 12 hold sixteen 6-bit elements. Each becomes a byte.','','9.7.16.9.1.2'),
+(69,NULL,'tcgen05.cp',NULL,'notes',6,'[{"from":["b4x16_p64"]}]','Of 16 bytes in shared memory the first 8 hold sixteen 4-bit elements. Each becomes a byte, of which it fills bits 5 to 2.','','9.7.16.9.1.1; CUTLASS, cp_narrow_a_to_tmem_mma.py'),
+(70,NULL,'tcgen05.cp',NULL,'notes',7,'[{"from":["b6x16_p32"]}]','Of 16 bytes in shared memory the first 12 hold sixteen 6-bit elements. Each becomes a byte, of which it fills bits 6 to 1.','','9.7.16.9.1.2; CUTLASS, cp_narrow_a_to_tmem_mma.py'),
 (71,NULL,'tcgen05.cp',NULL,'notes',8,NULL,'All tcgen05 instructions of a kernel have the same .cta_group.','','9.7.16.9.2'),
 (72,NULL,'tcgen05.ld',NULL,'undefined',0,NULL,'A thread of the warp has exited, or its threads do not agree on taddr.','','9.7.16.8.3'),
 (73,NULL,'tcgen05.ld',NULL,'uniform',0,NULL,'.sync: a thread waits until all threads of its warp execute the same instruction.','warp','9.7.16.8.3'),
@@ -2457,12 +2459,15 @@ INSERT INTO element_types VALUES
 
 INSERT INTO containers VALUES
 (1,0,'[{"kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,2,'9.7.14.6.3, 9.7.16.10.4.3'),
-(2,1,'[{"kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,0,'9.7.14.6.3, 9.7.16.10.4.3');
+(2,1,'[{"family":["mma","mma.sp"],"kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,0,'9.7.14.6.3'),
+(3,2,'[{"family":["tcgen05.mma","tcgen05.mma.sp","tcgen05.mma.ws","tcgen05.mma.ws.sp"],"kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,1,'CUTLASS, cp_narrow_a_to_tmem_mma.py');
 
 INSERT INTO container_elements VALUES
 (1,0,'e2m1'),
 (2,0,'e3m2'),
-(2,1,'e2m3');
+(2,1,'e2m3'),
+(3,0,'e3m2'),
+(3,1,'e2m3');
 
 INSERT INTO register_types VALUES
 ('b16','16 bits',16,'uint16_t','h','5.2.1',0),
@@ -4084,25 +4089,26 @@ INSERT INTO extents VALUES
 (16,'spdecompress','index','','{"b2":{"index":2},"b4":{"index":4}}'),
 (17,'spdecompress','sp','','{"sp::1:2":{"kept":1,"group":2},"sp::1:4":{"kept":1,"group":4},"sp::1:8":{"kept":1,"group":8},"sp::1:16":{"kept":1,"group":16},"sp::2:4":{"kept":2,"group":4},"sp::2:8":{"kept":2,"group":8},"sp::2:16":{"kept":2,"group":16},"sp::4:8":{"kept":4,"group":8},"sp::4:16":{"kept":4,"group":16}}'),
 (18,'spdecompress','num','','{"x1":{"num":1},"x2":{"num":2},"x4":{"num":4},"x8":{"num":8},"x16":{"num":16},"x32":{"num":32},"x64":{"num":64}}'),
-(19,'tcgen05.ld','shape','{lanes}x{span}b.x{n}',NULL),
-(20,'tcgen05.ld.16x32bx2','shape','{lanes}x{span}bx2.x{n}',NULL),
-(21,'tcgen05.ld.red','shape','{lanes}x{span}b.x{n}',NULL),
-(22,'tcgen05.ld.red.16x32bx2','shape','{lanes}x{span}bx2.x{n}',NULL),
-(23,'tcgen05.ld.spcompress','shape','{lanes}x{span}b.x{n}',NULL),
-(24,'tcgen05.ld.red.spcompress','shape','{lanes}x{span}b.x{n}',NULL),
-(25,'tcgen05.mma','cta_group','','{"cta_group::1":{"ctas":1},"cta_group::2":{"ctas":2}}'),
-(26,'tcgen05.mma.sp','cta_group','','{"cta_group::1":{"ctas":1},"cta_group::2":{"ctas":2}}'),
-(27,'tcgen05.mma.ws','cta_group','','{"cta_group::1":{"ctas":1}}'),
-(28,'tcgen05.mma.ws.sp','cta_group','','{"cta_group::1":{"ctas":1}}'),
-(29,'tcgen05.st','shape','{lanes}x{span}b.x{n}',NULL),
-(30,'tcgen05.st.16x32bx2','shape','{lanes}x{span}bx2.x{n}',NULL),
-(31,'wgmma.mma_async','shape','m{m}n{n}k{k}',NULL),
-(32,'wgmma.mma_async.sp','shape','m{m}n{n}k{k}',NULL),
-(33,'wmma.load.a','shape','m{m}n{n}k{k}',NULL),
-(34,'wmma.load.b','shape','m{m}n{n}k{k}',NULL),
-(35,'wmma.load.c','shape','m{m}n{n}k{k}',NULL),
-(36,'wmma.store.d','shape','m{m}n{n}k{k}',NULL),
-(37,'wmma.mma','shape','m{m}n{n}k{k}',NULL);
+(19,'tcgen05.cp','from','','{"b4x16_p64":{"packed":4,"low":2},"b6x16_p32":{"packed":6,"low":1}}'),
+(20,'tcgen05.ld','shape','{lanes}x{span}b.x{n}',NULL),
+(21,'tcgen05.ld.16x32bx2','shape','{lanes}x{span}bx2.x{n}',NULL),
+(22,'tcgen05.ld.red','shape','{lanes}x{span}b.x{n}',NULL),
+(23,'tcgen05.ld.red.16x32bx2','shape','{lanes}x{span}bx2.x{n}',NULL),
+(24,'tcgen05.ld.spcompress','shape','{lanes}x{span}b.x{n}',NULL),
+(25,'tcgen05.ld.red.spcompress','shape','{lanes}x{span}b.x{n}',NULL),
+(26,'tcgen05.mma','cta_group','','{"cta_group::1":{"ctas":1},"cta_group::2":{"ctas":2}}'),
+(27,'tcgen05.mma.sp','cta_group','','{"cta_group::1":{"ctas":1},"cta_group::2":{"ctas":2}}'),
+(28,'tcgen05.mma.ws','cta_group','','{"cta_group::1":{"ctas":1}}'),
+(29,'tcgen05.mma.ws.sp','cta_group','','{"cta_group::1":{"ctas":1}}'),
+(30,'tcgen05.st','shape','{lanes}x{span}b.x{n}',NULL),
+(31,'tcgen05.st.16x32bx2','shape','{lanes}x{span}bx2.x{n}',NULL),
+(32,'wgmma.mma_async','shape','m{m}n{n}k{k}',NULL),
+(33,'wgmma.mma_async.sp','shape','m{m}n{n}k{k}',NULL),
+(34,'wmma.load.a','shape','m{m}n{n}k{k}',NULL),
+(35,'wmma.load.b','shape','m{m}n{n}k{k}',NULL),
+(36,'wmma.load.c','shape','m{m}n{n}k{k}',NULL),
+(37,'wmma.store.d','shape','m{m}n{n}k{k}',NULL),
+(38,'wmma.mma','shape','m{m}n{n}k{k}',NULL);
 
 INSERT INTO operand_kinds VALUES
 (1,'ldmatrix','r','fragment','elements of the matrices','type','',0,'',0,'write',-1,NULL,0,1,'','','','','','','9.7.14.5.15'),
@@ -17818,6 +17824,54 @@ INSERT INTO variant_extents VALUES
 (778,'kept',2),
 (778,'group',16),
 (778,'num',16),
+(791,'packed',6),
+(791,'low',1),
+(792,'packed',4),
+(792,'low',2),
+(793,'packed',6),
+(793,'low',1),
+(794,'packed',4),
+(794,'low',2),
+(795,'packed',6),
+(795,'low',1),
+(796,'packed',4),
+(796,'low',2),
+(797,'packed',6),
+(797,'low',1),
+(798,'packed',4),
+(798,'low',2),
+(799,'packed',6),
+(799,'low',1),
+(800,'packed',4),
+(800,'low',2),
+(801,'packed',6),
+(801,'low',1),
+(802,'packed',4),
+(802,'low',2),
+(803,'packed',6),
+(803,'low',1),
+(804,'packed',4),
+(804,'low',2),
+(805,'packed',6),
+(805,'low',1),
+(806,'packed',4),
+(806,'low',2),
+(807,'packed',6),
+(807,'low',1),
+(808,'packed',4),
+(808,'low',2),
+(809,'packed',6),
+(809,'low',1),
+(810,'packed',4),
+(810,'low',2),
+(811,'packed',6),
+(811,'low',1),
+(812,'packed',4),
+(812,'low',2),
+(813,'packed',6),
+(813,'low',1),
+(814,'packed',4),
+(814,'low',2),
 (815,'lanes',16),
 (815,'span',64),
 (815,'n',1),

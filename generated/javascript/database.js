@@ -2701,7 +2701,7 @@ export const database = {
     "tcgen05.cp",
     true,
     null,
-    null,
+    {"from":{"values":{"b4x16_p64":{"packed":4,"low":2},"b6x16_p32":{"packed":6,"low":1}}}},
     [["to","from"]]
    ],
    [
@@ -4066,7 +4066,11 @@ export const database = {
    }
   }
  ],
- "containers": [{"elements":["e2m1"],"bits":8,"shift":2,"when":"kind=kind::f8f6f4|kind::mxf8f6f4"},{"elements":["e3m2","e2m3"],"bits":8,"when":"kind=kind::f8f6f4|kind::mxf8f6f4"}],
+ "containers": [
+  {"elements":["e2m1"],"bits":8,"shift":2,"when":"kind=kind::f8f6f4|kind::mxf8f6f4"},
+  {"elements":["e3m2","e2m3"],"bits":8,"when":"family=mma|mma.sp kind=kind::f8f6f4|kind::mxf8f6f4"},
+  {"elements":["e3m2","e2m3"],"bits":8,"shift":1,"when":"family=tcgen05.mma|tcgen05.mma.sp|tcgen05.mma.ws|tcgen05.mma.ws.sp kind=kind::f8f6f4|kind::mxf8f6f4"}
+ ],
  "products": {
   "types": [
    {"of":"kind=kind::f16","dtype":["f16"],"atype":["f16"],"btype":["f16"]},

@@ -64,9 +64,9 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
 
     Loads with ``.red`` give ``reduced`` besides.
 
-    **Copy to tensor memory** ``emulate(instruction, taddr, rows, memory=None)``, a ``tcgen05.cp`` without decompression and for one CTA,
-    gives :class:`Moved`: ``rows`` are the bytes that its descriptor describes, ``uint8`` (rows, bytes), and ``memory`` is a new image of
-    zeros by default.
+    **Copy to tensor memory** ``emulate(instruction, taddr, rows, memory=None)``, a ``tcgen05.cp`` for one CTA, gives :class:`Moved`:
+    ``rows`` are the bytes that its descriptor describes, ``uint8`` (rows, bytes), of elements that are expanded with their padding, and
+    ``memory`` is a new image of zeros by default.
 
     **Decompress** ``emulate(instruction, mdata, cdata)``, a ``spdecompress``, gives :class:`Moved`: ``mdata``, ``cdata`` and the result's
     ``registers`` belong to a thread, (..., registers).  ``spcompress`` is not emulated.

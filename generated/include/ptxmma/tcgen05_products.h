@@ -219,7 +219,7 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_is_legal(ptxmma_tcgen05_product p
 /** 1 if a product reads elements of a type padded: 16 of them in 16 bytes, else 0. */
 PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_product_pads(ptxmma_tcgen05_product p, ptxmma_type type) {
   return ((type == PTXMMA_TYPE_E2M1) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4)) ||
-         ((type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3) && (p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4));
+         ((type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3) && ((p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4) && (p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP)));
 }
 
 /** 1 if a product reads a type with a majorness from a tile in shared memory, padded or not, else 0. */

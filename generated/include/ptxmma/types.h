@@ -68,7 +68,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e2m1_b8(uint32_t container) {
   return (container >> 2) & 0xf;
 }
 
-/** e3m2 in bits 0 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3, 9.7.16.10.4.3. */
+/** e3m2 in bits 0 to 5 of 8 under mma or mma.sp and kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e3m2_b8(uint32_t element) {
   return (element & 0x3f);
 }
@@ -78,7 +78,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e3m2_b8(uint32_t container) {
   return container & 0x3f;
 }
 
-/** e2m3 in bits 0 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3, 9.7.16.10.4.3. */
+/** e2m3 in bits 0 to 5 of 8 under mma or mma.sp and kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m3_b8(uint32_t element) {
   return (element & 0x3f);
 }
@@ -86,6 +86,26 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m3_b8(uint32_t element) {
 /** The element that ptxmma_pack_e2m3_b8 put into a container. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e2m3_b8(uint32_t container) {
   return container & 0x3f;
+}
+
+/** e3m2 in bits 1 to 6 of 8 under tcgen05.mma or tcgen05.mma.sp or tcgen05.mma.ws or tcgen05.mma.ws.sp and kind::f8f6f4 or kind::mxf8f6f4. Source: CUTLASS, cp_narrow_a_to_tmem_mma.py. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e3m2_b8_from_1(uint32_t element) {
+  return (element & 0x3f) << 1;
+}
+
+/** The element that ptxmma_pack_e3m2_b8_from_1 put into a container. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e3m2_b8_from_1(uint32_t container) {
+  return (container >> 1) & 0x3f;
+}
+
+/** e2m3 in bits 1 to 6 of 8 under tcgen05.mma or tcgen05.mma.sp or tcgen05.mma.ws or tcgen05.mma.ws.sp and kind::f8f6f4 or kind::mxf8f6f4. Source: CUTLASS, cp_narrow_a_to_tmem_mma.py. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m3_b8_from_1(uint32_t element) {
+  return (element & 0x3f) << 1;
+}
+
+/** The element that ptxmma_pack_e2m3_b8_from_1 put into a container. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e2m3_b8_from_1(uint32_t container) {
+  return (container >> 1) & 0x3f;
 }
 
 #endif

@@ -55,7 +55,7 @@
 #define PTXMMA_EXTENTS_spcompress "width index num kept group"
 #define PTXMMA_TYPES_spcompress ""
 #define PTXMMA_FAMILY_tcgen05_cp "tcgen05.cp"
-#define PTXMMA_EXTENTS_tcgen05_cp ""
+#define PTXMMA_EXTENTS_tcgen05_cp "packed low"
 #define PTXMMA_TYPES_tcgen05_cp ""
 #define PTXMMA_FAMILY_tcgen05_ld "tcgen05.ld"
 #define PTXMMA_EXTENTS_tcgen05_ld "lanes span n"

@@ -76,14 +76,11 @@ class TensorCopy(Effect):
         """Works on arrays.
 
         Raises:
-            Missing: no source says where the elements that it decompresses lie in their bytes, or which shared memory a pair copies from.
+            Missing: no source says which shared memory a pair copies from.
         """
         from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
 
-        qualifiers = instruction.qualifiers
-        if qualifiers.get("from"):
-            raise Missing(f"{instruction.canonical}: no source says where the bits of an element lie in the byte that it becomes")
-        if qualifiers.get("cta_group", "").endswith("::2"):
+        if instruction.qualifiers.get("cta_group", "").endswith("::2"):
             raise Missing(f"{instruction.canonical}: versions of the manual differ about the shared memory that is copied to the other CTA")
         return tensor_transfers.copy
 

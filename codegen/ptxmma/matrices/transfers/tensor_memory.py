@@ -21,6 +21,9 @@ from ptxmma.matrices.transfers.memory import Moved
 from ptxmma.model import Space
 
 _CANONICAL_NAN = 0x7FFFFFFF
+#: Narrow elements that a copy expands together, and the bytes that they become.
+_GROUP = 16
+_MATRIX = 2
 
 
 def load(instruction: Instruction, tensor_address: Any, memory: Any, immediate: Any = 0) -> Moved:
@@ -58,7 +61,25 @@ def copy(instruction: Instruction, tensor_copy: Any, rows: Any, memory: Any = No
     target = operand_of(instruction, "tensor-copy")
     assert isinstance(target, TensorOperand)
     image = None if memory is None else _image(instruction, memory).copy()
-    return Moved(instruction, memory=target.pack(rows, image, address=integer(target.name, tensor_copy)))
+    copied = _expanded(instruction, rows) if instruction.qualifiers.get("from") else rows
+    return Moved(instruction, memory=target.pack(copied, image, address=integer(target.name, tensor_copy)))
+
+
+def _expanded(instruction: Instruction, rows: Any) -> Array:
+    """The bytes that narrow elements become; 16 bytes begin with 16 elements, and end with padding.
+
+    Raises:
+        ValueError: another dtype, or rows that are not whole groups of 16 bytes.
+    """
+    given = elements.bits(rows, 1, "rows")
+    if given.ndim != _MATRIX or given.shape[-1] % _GROUP:
+        raise ValueError(f"rows has shape {given.shape}; {instruction.canonical} takes (rows, bytes), {_GROUP} bytes for {_GROUP} elements")
+    width, low = instruction.extents["packed"], instruction.extents["low"]
+    groups = given.reshape(*given.shape[:-1], -1, _GROUP)
+    filled = np.ascontiguousarray(groups[..., : width * _GROUP // 8])
+    codes = np.unpackbits(filled, axis=-1, bitorder="little").reshape(*groups.shape, width)
+    weights = np.uint8(1) << np.arange(low, low + width, dtype=np.uint8)
+    return np.asarray((codes * weights).sum(-1, dtype=np.uint8).reshape(given.shape))
 
 
 def _memory(instruction: Instruction) -> Space:

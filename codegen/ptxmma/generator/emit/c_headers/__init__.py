@@ -123,23 +123,31 @@ def _register_types(spec: Spec) -> _List:
 
 
 def _containers(spec: Spec) -> list[dict[str, Any]]:
-    """Each element type that some instructions take in a wider container."""
-    bits = {entry.name: entry.bits for entry in spec.types.elements}
-    return [
-        {
-            "name": name,
-            "stem": f"{c_text.identifier(name)}_b{entry.bits}",
-            "bits": entry.bits,
-            "shift": entry.shift,
-            "last": entry.shift + bits[name] - 1,
-            "pack": f"(element & {(1 << bits[name]) - 1:#x})" + (f" << {entry.shift}" if entry.shift else ""),
-            "unpack": (f"(container >> {entry.shift})" if entry.shift else "container") + f" & {(1 << bits[name]) - 1:#x}",
-            "when": _condition(entry.when),
-            "source": entry.source,
-        }
-        for entry in spec.types.containers
-        for name in entry.elements
-    ]
+    """Each element type that some instructions take in a wider container.
+
+    Where others take it in another part of one as wide, the name of the second has the lowest bit.
+    """
+    bits, stems = {entry.name: entry.bits for entry in spec.types.elements}, set[str]()
+    rows = []
+    for entry in spec.types.containers:
+        for name in entry.elements:
+            stem = f"{c_text.identifier(name)}_b{entry.bits}"
+            stem = stem if stem not in stems else f"{stem}_from_{entry.shift}"
+            stems.add(stem)
+            rows.append(
+                {
+                    "name": name,
+                    "stem": stem,
+                    "bits": entry.bits,
+                    "shift": entry.shift,
+                    "last": entry.shift + bits[name] - 1,
+                    "pack": f"(element & {(1 << bits[name]) - 1:#x})" + (f" << {entry.shift}" if entry.shift else ""),
+                    "unpack": (f"(container >> {entry.shift})" if entry.shift else "container") + f" & {(1 << bits[name]) - 1:#x}",
+                    "when": _condition(entry.when),
+                    "source": entry.source,
+                }
+            )
+    return rows
 
 
 def _condition(when: tuple[Condition, ...]) -> str:
