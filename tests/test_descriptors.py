@@ -386,6 +386,15 @@ def test_the_command_refuses_what_is_not_a_descriptor(arguments: tuple[str, ...]
     assert message in text
 
 
+def test_the_command_finds_nothing_wrong_with_a_depth_of_one_cta() -> None:
+    """No option says how many CTAs there are: what one of them allows is right."""
+    fields = ("m=128", "n=128", "k=128", "atype=e2m1", "btype=e2m1", "scale_type=ue4m3")
+    bits = 1 << 27 | 1 << 10 | 1 << 7 | 128 >> 3 << 17 | 2 << 2
+    assert _run("instruction", "mxf4nvf4", *fields) == (0, f"{bits:#010x}\n")
+    code, text = _run("instruction", "mxf4nvf4", f"{bits:#x}")
+    assert (code, "wrong" in text) == (0, False)
+
+
 def test_the_command_shows_masks() -> None:
     code, text = _run("zero-column-mask", "non_zero_mask=1", "skip_span=3", "use_span=4", "first_span_0=1")
     assert (code, text) == (0, "0x0003028100000000\n")
