@@ -103,7 +103,11 @@ def test_a_copy_writes_its_bytes_and_no_others(shape: str, rows: int, size: int)
 @pytest.mark.parametrize(
     ("spelling", "rows", "message"),
     [
-        ("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64", (128, 8), r"rows has shape \(128, 8\); .* takes \(rows, bytes\), 16 bytes for 16"),
+        (
+            "tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64",
+            (128, 8),
+            r"rows has shape \(128, 8\); .* takes \(rows, bytes\), 16 bytes for 16",
+        ),
         ("tcgen05.cp.cta_group::2.128x128b", (128, 16), "versions of the manual differ about the shared memory"),
         ("tcgen05.cp.cta_group::1.128x128b", (64, 16), r"the data has shape \(64, 16\); it takes \(128, 16\)"),
     ],

@@ -174,11 +174,6 @@ def test_disabled_lanes_of_integers_keep_d() -> None:
             r"'zero_column_mask'; its operands are d-tmem,.* zero-column-mask-desc",
         ),
         (_F16.format(1), {"disable_output_lane": [1, 0, 0, 0]}, "D keeps its values in lanes that disable_output_lane has: give d"),
-        (
-            f"{_F16.format(1)}.ashift",
-            {},
-            r"no source says which row of A \.ashift moves to which row of D",
-        ),
     ],
 )
 def test_what_a_product_does_not_take(opcode: str, options: dict[str, Any], message: str) -> None:
@@ -186,6 +181,45 @@ def test_what_a_product_does_not_take(opcode: str, options: dict[str, Any], mess
     a, b = np.ones((128, 16), ml_dtypes.bfloat16), np.ones((16, 64), ml_dtypes.bfloat16)
     with pytest.raises(ValueError, match=message):
         ptxmma.emulate(product, a, b, **options)
+
+
+@pytest.mark.parametrize(("ctas", "m"), [(1, 128), (2, 128), (2, 256)])
+def test_a_shift_writes_a_after_the_product(ctas: int, m: int) -> None:
+    """As CUTLASS observed it: A[r + 1] in place of A[r], but for the last row of each 32 lanes; D is the product with A as it was."""
+    a, b = np.arange(m * 16).reshape(m, 16).astype(ml_dtypes.bfloat16), np.eye(16, 64).astype(ml_dtypes.bfloat16)
+    plain, shifting = (ptxmma.instruction(_F16.format(ctas) + shift, m=m, n=64, **_BF16) for shift in ("", ".ashift"))
+    result = ptxmma.emulate(shifting, a, b)
+    assert np.array_equal(result.d, ptxmma.emulate(plain, a, b).d)
+    assert ptxmma.emulate(plain, a, b).a is None
+    for row in range(m):
+        assert np.array_equal(result.a[row], a[row if row % 32 == 31 else row + 1])
+
+
+def test_a_shift_of_a_with_gaps_between_its_rows_is_not_known() -> None:
+    """A of M = 128 in a pair, sparse, has 16 rows in each 32 lanes, or no layout."""
+    opcode = "tcgen05.mma.sp.cta_group::2.kind::f16.ashift"
+    product = ptxmma.instruction(opcode, m=128, n=64, **_BF16)
+    a, b = np.ones((128, 16), ml_dtypes.bfloat16), np.ones((32, 64), ml_dtypes.bfloat16)
+    with pytest.raises(Missing, match="no source says"):
+        ptxmma.emulate(product, a, b, metadata=np.full((128, 4), 0x44, np.uint8))
+
+
+@pytest.mark.parametrize("start", [8, 96 << 16 | 4])
+def test_tcgen05_shift_moves_32_bytes_of_31_lanes(start: int) -> None:
+    before = np.arange(128 * 16, dtype=np.uint32).reshape(128, 16)
+    lane, column = start >> 16, start & 0xFFFF
+    after = ptxmma.emulate("tcgen05.shift.cta_group::1.down", start, before).memory
+    expected = before.copy()
+    for row in range(31):
+        expected[lane + row, column : column + 8] = before[lane + row + 1, column : column + 8]
+    assert np.array_equal(after, expected)
+    assert np.array_equal(before.ravel(), np.arange(128 * 16))
+
+
+@pytest.mark.parametrize(("start", "message"), [(16 << 16, "is lane 16; .* takes multiples of 32"), (9, "column 9: from there .* leaves")])
+def test_tcgen05_shift_refuses_an_address(start: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ptxmma.emulate("tcgen05.shift.cta_group::1.down", start, np.zeros((128, 16), np.uint32))
 
 
 def test_columns_of_b_count_as_zero() -> None:

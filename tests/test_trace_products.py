@@ -208,7 +208,6 @@ def test_indices_of_a_table_have_no_places() -> None:
 @pytest.mark.parametrize(
     ("opcode", "options", "message"),
     [
-        (f"{_F16}.ashift", {}, r"no source says which row of A \.ashift moves to which row of D"),
         (_F16, {"form": "registers"}, "has no form 'registers': it has descriptor and tensor"),
         (_F16, {"selector": 0}, "is not sparse: it has no selector"),
         (_F16, {"scale_ids": {"scale-id-a": 0}}, "has no scale-id-a: it scales no blocks"),

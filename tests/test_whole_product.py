@@ -13,7 +13,7 @@ import ptxmma
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
-from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.instructions import Instruction
 from ptxmma.matrices import scaling, sparse
 from ptxmma.matrices.product_operands import product_operands
 from ptxmma.matrices.products import whole
@@ -351,8 +351,9 @@ def test_products_in_tensor_memory_go_along_k_as_the_emulator_does() -> None:
     np.testing.assert_array_equal(ptxmma.matmul(integers, left, right).d, left.astype(np.int64) @ right.astype(np.int64))
     with pytest.raises(ValueError, match="does not state"):
         ptxmma.matmul(ptxmma.instruction(one + "f16"), a, b)
-    with pytest.raises(Missing, match="ashift"):
-        ptxmma.matmul(ptxmma.instruction(one + "f16.ashift", m=128, n=64, **types), a, b)
+    shifting = ptxmma.instruction(one + "f16.ashift", m=128, n=64, **types)
+    plain = ptxmma.instruction(one + "f16", m=128, n=64, **types)
+    np.testing.assert_array_equal(ptxmma.matmul(shifting, a, b).d, ptxmma.matmul(plain, a, b).d)
 
 
 # --- sparse and scaled ----------------------------------------------------------------------------------------------------------

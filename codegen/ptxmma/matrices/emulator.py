@@ -47,8 +47,8 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     - ``zero_column_mask_desc``: the descriptor of the columns of B that count as zero, for ``.ws``.  ``b`` has the columns that are
       multiplied: with a shift of columns those from there on.
 
-    Of a B that is stored as indices of a table, ``b`` has the values.  ``.ashift`` is not emulated: the manual does not say what becomes of
-    the row at the end.  Hints and majorness do not change a result.
+    Of a B that is stored as indices of a table, ``b`` has the values.  A product with ``.ashift`` reads A as it is; ``a`` of the result is
+    A afterwards.  Hints and majorness do not change a result.
 
     **Load** ``emulate(instruction, p, memory, memory_start=0, stride=None)``, **store** ``emulate(instruction, p, r, memory,
     memory_start=0, stride=None)`` and **transpose** ``emulate(instruction, a)`` give :class:`Moved`:
@@ -67,6 +67,9 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     **Copy to tensor memory** ``emulate(instruction, taddr, rows, memory=None)``, a ``tcgen05.cp`` for one CTA, gives :class:`Moved`:
     ``rows`` are the bytes that its descriptor describes, ``uint8`` (rows, bytes), of elements that are expanded with their padding, and
     ``memory`` is a new image of zeros by default.
+
+    **Shift rows of tensor memory** ``emulate(instruction, taddr, memory)``, a ``tcgen05.shift``, gives :class:`Moved`; in a pair ``memory``
+    is the image of either CTA, whose rows move alike.
 
     **Decompress** ``emulate(instruction, mdata, cdata)``, a ``spdecompress``, gives :class:`Moved`: ``mdata``, ``cdata`` and the result's
     ``registers`` belong to a thread, (..., registers).  ``spcompress`` is not emulated.

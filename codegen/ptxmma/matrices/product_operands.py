@@ -223,19 +223,6 @@ def check_given(instruction: Instruction, forms: Sequence[OperandForm], paramete
             raise ValueError(f"{instruction.canonical} {'needs' if has else 'takes no'} {name}; its operands are {forms[-1].syntax}")
 
 
-def refuse_shift(instruction: Instruction) -> None:
-    """Refuse a product that shifts A.
-
-    Raises:
-        Missing: it does.
-    """
-    if instruction.qualifiers.get("ashift"):
-        raise Missing(
-            f"{instruction.canonical}: no source says which row of A .ashift moves to which row of D, and what the row of A is that it "
-            f"leaves without one"
-        )
-
-
 def described(instruction: Instruction) -> dict[str, Multiplicand]:
     """The multiplicands that an instruction can read from shared memory, ``"a"`` and ``"b"``.
 

@@ -9,7 +9,7 @@
 // - nCols: columns of the allocation
 // tcgen05.relinquish_alloc_permit: Give up the right to allocate tensor memory; executed by a warp
 // (PTX ISA 9.7.16.7.1).
-// tcgen05.shift: Shift rows of tensor memory down by one; executed by a thread (PTX ISA 9.7.16.9.3).
+// tcgen05.shift: Shift rows of tensor memory by one lane; executed by a thread (PTX ISA 9.7.16.9.3).
 // - taddr: address of the rows; its lane is a multiple of 32
 // tcgen05.wait::ld: Wait for the loads from tensor memory that the thread has issued; executed by a
 // warp (PTX ISA 9.7.16.8.5).

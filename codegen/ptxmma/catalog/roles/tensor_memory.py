@@ -12,6 +12,10 @@ from ptxmma.catalog.roles.role import Context, Known, Role
 class TensorAddress(Role):
     """A 32-bit address in tensor memory: the lane in the upper half, the column in the lower."""
 
+    def describe(self, context: Context) -> Known:
+        """The bytes of the row that begins there."""
+        return super().describe(context) | {"row_bytes": layouts.size(context.entry.row_bytes or "0", {})}
+
 
 class Placed(TensorAddress):
     """The address of something with a layout, which depends on what the instruction descriptor chooses."""

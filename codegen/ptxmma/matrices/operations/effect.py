@@ -91,9 +91,19 @@ class Shift(Effect):
     verb = "shifts rows of tensor memory"
 
     def _refusal(self, instruction: Instruction) -> Missing:
-        return Missing(f"{instruction.canonical}: no source says in which direction the rows move, and what becomes of the row at the end")
+        return Missing(f"{instruction.canonical} moves rows of bytes, which have no elements to follow; ptxmma.emulate moves them")
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """The address of the rows."""
         yield from super().lacks(entry)
         yield from lacks_operands(entry, "shifts", "tensor-address", "read")
+
+    def arguments(self, instruction: Instruction) -> dict[str, str]:
+        """The kinds of the operands, as Python names."""
+        return {name: kind.replace("-", "_") for name, kind in super().arguments(instruction).items()}
+
+    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
+        """Works on arrays."""
+        from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
+
+        return tensor_transfers.shift

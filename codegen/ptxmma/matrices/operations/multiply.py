@@ -18,7 +18,6 @@ from ptxmma.matrices.product_operands import (
     described,
     forms_with,
     product_operands,
-    refuse_shift,
 )
 from ptxmma.matrices.products.terms import RegisterInputs, TensorInputs, Trace, element_bits, table, terms
 from ptxmma.matrices.shared.canonical import Geometry
@@ -145,7 +144,6 @@ class TensorMultiply(Multiply):
         **axes: Any,
     ) -> Trace:
         """Every cell, every byte of an image, and every bit of metadata that feeds one element of D."""
-        refuse_shift(instruction)
         result = product_operands(instruction).d
         assert isinstance(result, TensorOperand)
         d = result.locate(*coordinates, **axes)

@@ -29,7 +29,6 @@ from ptxmma.matrices.product_operands import (
     B,
     check_given,
     product_operands,
-    refuse_shift,
     scales_of,
 )
 from ptxmma.matrices.products.guarantees import MANUAL, admitted, guarantees, rounded
@@ -49,6 +48,7 @@ class TensorEmulated(msgspec.Struct, frozen=True, eq=False):
         matrix: D as numbers: ``int64``, or ``float64`` before that rounding.
         products: the terms of a floating-point product; None for integers, which are exact.
         unwritten: the elements of D that keep their values because their lanes are disabled, bool (m, n); None for none.
+        a: A in tensor memory after ``.ashift``, (..., m, k), of a sparse A the kept elements; None where the product does not write A.
     """
 
     instruction: Instruction
@@ -56,6 +56,7 @@ class TensorEmulated(msgspec.Struct, frozen=True, eq=False):
     matrix: Array
     products: Any = None  # arithmetic.Products
     unwritten: Any = None
+    a: Any = None
 
     def bound(self, sums: str = "f32") -> Array:
         """Return the largest distance of each element from ``matrix``, if sums have at least the precision of a type; 0 for integers.
@@ -100,7 +101,6 @@ def multiply(
     zero_column_mask_desc: int | None = None,
 ) -> TensorEmulated:
     """Multiply; see :func:`ptxmma.emulate`."""
-    refuse_shift(instruction)
     check_given(instruction, instruction.forms, AS_MATRICES, metadata=metadata, scale_a=scale_a, scale_b=scale_b)
     optional = {
         "disable_output_lane": disable_output_lane,
@@ -137,7 +137,28 @@ def multiply(
     sums = value if unwritten is None else np.where(unwritten, before, value)
     result = rounded(sums, product.result_type)
     tensor = next((operand for operand in (a, b, d) if elements.is_tensor(operand)), None)
-    return TensorEmulated(instruction, elements.like(result, tensor), sums, terms, unwritten)
+    after = _shifted(instruction, a) if instruction.qualifiers.get("ashift") else None
+    return TensorEmulated(instruction, elements.like(result, tensor), sums, terms, unwritten, after)
+
+
+def _shifted(instruction: Instruction, a: Any) -> Any:
+    """Return A after a shift: in each part of the lanes that a warp reaches, a lane has the row of the next one, and the last its own.
+
+    Raises:
+        Missing: no source says where A lies, or what lies in the lanes between its rows.
+    """
+    operand, rows = operand_of(instruction, "tensor-matrix"), np.arange(instruction.extents["m"])
+    assert isinstance(operand, TensorOperand)
+    if operand.tensor is None:
+        raise Missing(operand.why)
+    place = operand.locate(rows, 0)
+    lanes = operand.tensor.memory.partition["lane"]
+    moved = rows[place.lane % lanes != lanes - 1]
+    following = operand.locate(np.minimum(moved + 1, rows[-1]), 0)
+    if (following.lane != place.lane[moved] + 1).any():
+        raise Missing(f"{instruction.canonical}: no source says what lies in the lanes between the rows of {operand.name}, which move, too")
+    rows[moved] += 1
+    return elements.like(elements.as_array(a, "a")[..., rows, :], a)
 
 
 def _check_options(instruction: Instruction, options: Mapping[str, bool]) -> None:

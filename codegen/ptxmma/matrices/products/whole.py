@@ -24,7 +24,6 @@ from ptxmma.matrices.product_operands import (
     B,
     check_given,
     product_operands,
-    refuse_shift,
     scales_of,
 )
 from ptxmma.matrices.products import arithmetic
@@ -141,7 +140,6 @@ def matmul(
     """
     known = instruction if isinstance(instruction, Instruction) else find(instruction)
     operands = product_operands(known)
-    refuse_shift(known)
     if known.sparse and metadata is None:
         raise ValueError(f"{known.canonical} needs metadata: ptxmma.sparse.compress gives it")
     check_given(known, known.forms, AS_MATRICES, metadata=metadata, scale_a=scale_a, scale_b=scale_b)

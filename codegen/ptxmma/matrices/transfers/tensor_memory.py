@@ -82,6 +82,22 @@ def _expanded(instruction: Instruction, rows: Any) -> Array:
     return np.asarray((codes * weights).sum(-1, dtype=np.uint8).reshape(given.shape))
 
 
+def shift(instruction: Instruction, tensor_address: Any, memory: Any) -> Moved:
+    """Move rows by one lane; see :func:`ptxmma.emulate`."""
+    address, space, image = operand_of(instruction, "tensor-address"), _memory(instruction), _image(instruction, memory).copy()
+    start = integer(address.name, tensor_address)
+    (lane, column), lanes = (space.parts(start)[name] for name in ("lane", "column")), space.partition["lane"]
+    end = column + 8 * address.row_bytes // space.cell
+    if lane % lanes:
+        raise ValueError(f"{address.name} = {start:#x} is lane {lane}; {instruction.canonical} takes multiples of {lanes}")
+    if lane + lanes > image.shape[0] or end > image.shape[1]:
+        where = f"lane {lane}, column {column}"
+        raise ValueError(f"{address.name} = {start:#x} is {where}: from there {instruction.canonical} leaves the memory of {image.shape}")
+    rows = image[lane : lane + lanes, column:end]
+    rows[:-1] = rows[1:].copy()
+    return Moved(instruction, memory=image)
+
+
 def _memory(instruction: Instruction) -> Space:
     memory = instruction.database.spec.tensor_memory_of(instruction.variant.facts)
     assert memory is not None

@@ -33,7 +33,7 @@ struct tensor_metadata {
 // Options of calls; negate_a and negate_b are those of other instructions, too; <ptxmma/cuda/hints.cuh> has the hints.
 struct saturate {};  // whether sums of integers saturate
 struct sparsity_version {};  // version of sparsity: 1 on sm_107a, 0 elsewhere; of a dense product it means nothing
-struct ashift {};  // the rows of A move down by one, except for the last
+struct ashift {};  // the rows of A in tensor memory move by one after the product, except for the last
 template <int Number>
 struct max_shift {};  // largest shift at which .ws may reuse B
 template <int Number>
