@@ -69,7 +69,7 @@ __global__ void there_and_back(
   if (worst) *status = worst;
 }
 extern "C" int on_device(
-    const ptxmma_shared_layout *layout, const void *matrix, size_t bytes, void *image, size_t size, void *back, uint64_t *descriptor) {
+    const ptxmma_shared_layout *layout, const void *matrix, size_t bytes, void *image, size_t size, void *back) {
   unsigned char *matrix_d, *image_d, *back_d;
   int *status_d, worst = 0;
   cudaMalloc(&matrix_d, bytes);
@@ -83,7 +83,6 @@ extern "C" int on_device(
   cudaMemcpy(back, back_d, bytes, cudaMemcpyDeviceToHost);
   cudaMemcpy(&worst, status_d, 4, cudaMemcpyDeviceToHost);
   cudaFree(matrix_d), cudaFree(image_d), cudaFree(back_d), cudaFree(status_d);
-  worst |= ptxmma_shared_descriptor(layout, 0, 0, layout->x, layout->k, descriptor);
   return cudaGetLastError() == cudaSuccess ? worst : -1;
 }
 """
@@ -502,12 +501,9 @@ def test_a_block_stores_what_python_stores(nvcc: str, include: Path, tmp_path: P
     library = ctypes.CDLL(str(target))
     for layout in _layouts():
         matrix, memory = _matrix(layout)
-        image, back, descriptor = np.zeros(layout.size, np.uint8), np.zeros_like(memory), ctypes.c_uint64()
+        image, back = np.zeros(layout.size, np.uint8), np.zeros_like(memory)
         sizes = ctypes.c_size_t(memory.nbytes), ctypes.c_size_t(layout.size)
         given = ctypes.byref(_Layout.of(layout))
-        assert (
-            library.on_device(given, _pointer(memory), sizes[0], _pointer(image), sizes[1], _pointer(back), ctypes.byref(descriptor)) == _OK
-        )
+        assert library.on_device(given, _pointer(memory), sizes[0], _pointer(image), sizes[1], _pointer(back)) == _OK
         np.testing.assert_array_equal(image, layout.store_xk(matrix), str(layout))
         np.testing.assert_array_equal(back, memory)
-        assert descriptor.value == layout.descriptor().encode()
