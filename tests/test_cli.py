@@ -614,6 +614,8 @@ def test_a_spelling_without_its_opcode() -> None:
     assert known.exit_code == 2
     assert re.search(r"it begins with a dot; the opcode comes first: fence, (\w+, )*ldmatrix,", known.output)
     assert "closest:\n  tcgen05.ld.sync.aligned.32x32b.x32.b32\n" in known.output
+    shared = CliRunner().invoke(main, ["show", ".sync.aligned.m16n8k16.f32"])  # wgmma.fence.sync.aligned needs fewer changes
+    assert "closest:\n  mma.sync.aligned.m16n8k16.row.col.f32." in shared.output
     unknown = CliRunner().invoke(main, ["show", ".kind::bogus"])
     assert (unknown.exit_code, "closest" in unknown.output) == (2, False)
 

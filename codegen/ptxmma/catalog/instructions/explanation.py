@@ -31,7 +31,9 @@ def explain(
     opcode, *rest = spelling.split(".")
     opcodes = sorted({instruction.canonical.split(".")[0] for instruction in instructions})
     if not opcode and rest:
-        sharing = [instruction for instruction in instructions if not {*rest}.isdisjoint(instruction.canonical.split("."))]
+        shared = {each: len({*rest}.intersection(each.canonical.split("."))) for each in instructions}
+        most = max(shared.values())  # a short instruction of another family needs few changes and shares little
+        sharing = [instruction for instruction, count in shared.items() if count == most > 0]
         return f"it begins with a dot; the opcode comes first: {', '.join(opcodes)}", closest(sharing, rest)
     if opcode not in opcodes:
         likely = difflib.get_close_matches(opcode.lower(), opcodes, 1)
