@@ -707,6 +707,35 @@ _MEMORIES = {
     "one name twice": ('name: "rest"', 'name: "rack"', "'rack' is there twice"),
     "a name of other files": ('name: "rest"', 'name: "shared"', "a tensor memory cannot be called 'shared': other files have this name"),
     "an address without room": ("column: 8}", "column: 5}", "addresses have 5 bits for the lane, which reach 32 of them; there are 64"),
+    "a part that is no coordinate": (
+        "partition: {lane: 16}",
+        "partition: {row: 16}",
+        "unknown coordinate 'row'; known: lane, column, bit",
+    ),
+    "a part that does not divide": (
+        "partition: {lane: 16}",
+        "partition: {lane: 48}",
+        "64 of the lane are no whole parts of 48; give a divisor of 64",
+    ),
+    "no partition": ("    partition: {lane: 16}\n", "", "partition of the on-chip memory 'rack' lacks lane; it needs lane"),
+    "no lane in addresses": (
+        "address: {lane: 0, column: 8}",
+        "address: {column: 8}",
+        "address of the on-chip memory 'rack' lacks lane; it needs lane, column",
+    ),
+    "no bits of addresses": ("    address_bits: 32\n", "", "bit 8 is outside an address of 0 bits; address_bits: gives their number"),
+    "two parts at one bit": (
+        "address: {lane: 0, column: 8}",
+        "address: {lane: 8, column: 8}",
+        "the column begins at bit 8, as the lane does; see also",
+    ),
+    "no cells": (", bit: 16}", "}", "coordinates of the on-chip memory 'rack' lacks bit; it needs lane, column, bit"),
+    "an unknown target": ('targets: ["sm_90"], size', 'targets: ["sm_99"], size', "unknown target 'sm_99'; known: sm_80, sm_90"),
+    "an allocation of no power of two": (
+        "allocation: {column: 8}",
+        "allocation: {column: 12}",
+        "a unit of allocation is a power of two up to 96, not 12",
+    ),
 }
 
 
@@ -721,3 +750,30 @@ def test_a_wrong_memory(tmp_path: Path, name: str) -> None:
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(old, new), encoding="utf-8")
     assert message in _run("validate", "--spec", spec).stderr
+
+
+#: Slips in the layouts and products of an on-chip memory, as an edit of the odd one: old text, new text, message.
+_PRESSES = {
+    "an unknown fact of a layout": ("m: 32}", "mm: 32}", r"press.yaml:\d+:\d+: the condition tests 'mm', which is not a fact here; known: "),
+    "an unknown family of a layout": ('{family: "press", m: 32}', '{family: "dress", m: 32}', r"press.yaml:21:\d+: unknown family 'dress'"),
+    "a layout that nothing has": ("m: 32}", "m: 48}", r"press.yaml:21:\d+: no operand of a legal product has the layout wide; mend"),
+    "an unknown coordinate": ('at: {lane: "row", column: "col"}', 'at: {row: "row", column: "col"}', r"press.yaml:23:\d+: unknown coordinate 'row'"),
+    "an unknown axis": ('at: {lane: "row", column: "col"}', 'at: {lane: "line", column: "col"}', r"press.yaml:23:\d+: unknown name 'line'; known: "),
+    "an unknown size": ('axes: {row: "m", col: "n"}', 'axes: {row: "mm", col: "n"}', r"press.yaml:22:\d+: unknown name 'mm'; known: "),
+    "a formula that ends early": ('lane: "row", column: "col"}', 'lane: "row", column: "col // (2"}', r"press.yaml:23:\d+: syntax error in formula"),
+    "an unknown type": ('atype: ["i8", "n8"]', 'atype: ["i8", "n9"]', r"press.yaml:\d+:\d+: unknown element type 'n9'; known: "),
+    "an unknown fact of a product": ('{of: {taste: "sour"}', '{of: {tast: "sour"}', r"press.yaml:\d+:\d+: the condition tests 'tast', which is not a fact here"),
+    "a value that no product has": ('{of: {taste: "sour"}', '{of: {taste: "bitter"}', r"press.yaml:\d+:\d+: no form has taste 'bitter'; there are sour, sweet"),
+    "no B": ('"[sums], [left], [right], recipe, adds"', '"[sums], [left], recipe, adds"', r"one operand list lacks b"),
+    "a function that is a type": ('"press.{taste}"', '"press{.taste}"', r"press.yaml:\d+:\d+: press would have a function press, which is the name of a type"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _PRESSES)
+def test_a_slip_in_an_on_chip_memory_is_an_error_with_a_place(tmp_path: Path, name: str) -> None:
+    spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
+    old, new, message = _PRESSES[name]
+    _edit(spec / "instructions/press.yaml", old, new)
+    if name == "a function that is a type":
+        _edit(spec / "instructions/press.yaml", 'taste: ["sour", "sweet"]', 'taste: ["", "sour", "sweet"]')
+    assert re.search(message, _run("validate", "--spec", spec).stderr)

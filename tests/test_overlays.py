@@ -49,10 +49,10 @@ def test_the_overlay_is_sound(overlay: Path) -> None:
 
 def test_an_added_target_and_version_go_through_every_output_with_the_families(overlay: Path, tmp_path: Path) -> None:
     """The families of the overlay and of the spec share headers, and a second memory lies beside the memory of products."""
-    (overlay / "z_targets.yaml").write_text(
+    (overlay / "a_targets.yaml").write_text(
         'kind: targets\ntargets:\n  - {name: "sm_130", ptx: "9.9", includes: ["sm_121"], source: "2"}\n', encoding="utf-8"
     )
-    (overlay / "z_versions.yaml").write_text(
+    (overlay / "a_versions.yaml").write_text(
         'kind: isa_versions\nisa_versions:\n  - {version: "9.9", cuda: "13.9", source: "2"}\n', encoding="utf-8"
     )
     instructions = overlay / "instructions"
@@ -95,7 +95,7 @@ _CLASHES = {
     ),
     "a family's file": (
         (_TOY / "instructions/toy.yaml").read_text(encoding="utf-8").replace('"toy"', '"mma_sp"').replace("toy.sync", "mma_sp.sync"),
-        r"/\d.yaml:3:10: the families 'mma_sp' and 'mma.sp' would share their files; see also \S*instructions/mma_sp.yaml:\d+:\d+",
+        r"/\d.yaml:3:10: the families 'mma.sp' and 'mma_sp' would share their files; see also \S*instructions/mma_sp.yaml:\d+:\d+",
     ),
     "an element type of the spec": (
         'kind: types\nelements:\n  - {name: "f16", title: "x", form: "bits", bits: 16, numpy: "uint16", source: "x"}\n',

@@ -35,7 +35,7 @@ class Loaded(NamedTuple):
 def load(directory: Path, overlay: Path | None = None) -> list[Document]:
     """Every document of a spec directory, in the order of file names.
 
-    A file of ``overlay`` replaces the spec's file of the same relative name, or joins the others.
+    A file of ``overlay`` replaces the spec's file of the same relative name, or follows all of the spec.
 
     Raises:
         SpecError: with every problem of every file.
@@ -52,12 +52,12 @@ def examine(directory: Path, overlay: Path | None = None) -> Loaded:
     Raises:
         SpecError: one of the two is not a directory.
     """
-    files = _files(directory)
+    spec = _files(directory)
     added = _files(overlay) if overlay is not None else {}
-    files |= added
+    files = spec | added
     problems: list[Problem] = []
     documents: list[Document] = []
-    for name in sorted(files):
+    for name in sorted(files, key=lambda name: (name not in spec, name)):
         documents += read(files[name], name in added, problems)
     if not documents and not problems:
         problems.append(Problem(Position(str(directory)), "no YAML document here; a spec directory holds *.yaml files"))

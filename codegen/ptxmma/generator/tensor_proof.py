@@ -13,7 +13,7 @@ from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.build import Positions
 from ptxmma.generator.digit_proof import difference
 from ptxmma.generator.problems import Problem
-from ptxmma.model import Condition, Facts, Spec, TensorLayout, TensorProducts, formula
+from ptxmma.model import Condition, Facts, Spec, TensorProducts, formula
 from ptxmma.model.digits import NotDigitsError
 
 _Test = tuple[str, tuple[str | int, ...]]
@@ -93,10 +93,11 @@ def _read(placed: TensorPlaces) -> list[tuple[str, int]]:
 
 
 def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
-    """The first fault of each layout: a formula that is no sum of digits, leaves tensor memory, or puts two things at one place."""
-    wrong = set[str]()
+    """The first fault of each layout: unused, a formula that is no sum of digits, a place outside, or two things at one place."""
+    wrong, used = set[str](), set[str]()
     for placed in uses(spec):
         name = placed.layout.name
+        used.add(name)
         if name in wrong:
             continue
         number = spec.spaces.index(placed.memory)
@@ -109,6 +110,11 @@ def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
                 yield Problem(positions.at("spaces", number, "layouts", index, *where), f"{name}: {message}")
                 wrong.add(name)
                 break
+    for number, memory in enumerate(spec.spaces):
+        for index, layout in enumerate(memory.layouts):
+            here = positions.at("spaces", number, "layouts", index, "of")
+            if layout.name not in used and (here.added or not positions.overlaid):
+                yield Problem(here, f"no operand of a legal product has the layout {layout.name}; mend its condition, or leave it out")
 
 
 def _fault(placed: TensorPlaces, chosen: dict[str, int]) -> tuple[tuple[str, ...], str] | None:
@@ -134,9 +140,3 @@ def _fault(placed: TensorPlaces, chosen: dict[str, int]) -> tuple[tuple[str, ...
 def _with(placed: TensorPlaces, chosen: dict[str, int]) -> str:
     said = [f"{name} = {value}" for name, value in (*_read(placed), *chosen.items())]
     return f" with {', '.join(said)}" if said else ""
-
-
-def unused(spec: Spec) -> Iterator[TensorLayout]:
-    """Layouts that no legal product uses."""
-    names = {placed.layout.name for placed in uses(spec)}
-    yield from (entry for entry in spec.tensor_layouts if entry.name not in names)

@@ -77,6 +77,18 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for section in ("block_formats", "block_scaling"):
         for number, part in enumerate(getattr(spec, section)):
             yield from judged(part.of, OPERAND_FACTS, section, number, "of")
+    product = {*OPERAND_FACTS, *ARGUMENTS, "blocks", "ctas"}
+    for number, space in enumerate(spec.spaces):
+        yield from judged(space.of, set(), "spaces", number, "of")
+        for index, layout in enumerate(space.layouts):
+            yield from judged(layout.of, product, "spaces", number, "layouts", index, "of")
+            for count, selection in enumerate(layout.selections):
+                yield from judged(selection.when, product, "spaces", number, "layouts", index, "selections", count, "when")
+    fields = {field.name for format in spec.descriptors for field in format.fields}
+    for section in type(spec.tensor_products).__struct_fields__ if spec.tensor_products else ():
+        for number, row in enumerate(getattr(spec.tensor_products, section)):
+            facts = product | fields if section == "limits" else product
+            yield from judged(row.of, facts, "tensor_products", section, number, "of")
     for index, chip in enumerate(spec.throughput):
         for number, rate in enumerate(chip.rates):
             yield from judged(rate.of, set(), "throughput", index, "rates", number, "of")

@@ -55,7 +55,6 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             yield from _products(context, index, entry, context.spec.tensor_products)
         yield from _lanes(context, index, entry)
     yield from _swizzles(context)
-    yield from _addresses(context)
 
 
 def _formats(context: RuleContext, index: int, entry: InstructionSet) -> Iterator[Problem]:
@@ -230,13 +229,3 @@ def _lanes(context: RuleContext, index: int, entry: InstructionSet) -> Iterator[
             if bits < lanes:
                 text = f"{name!r} of {variant.canonical} has {bits} bits; D lies in {lanes} lanes"
                 yield from context.once(context.at("instructions", index, "operand_kinds", name, "count"), text)
-
-
-def _addresses(context: RuleContext) -> Iterator[Problem]:
-    """Every number of a coordinate has a place in an address."""
-    for index, space in enumerate(context.spec.spaces):
-        for name in space.address:
-            width, extents = space.address_width(name), space.coordinates.get(name, ())
-            if 1 << width < max((extent.size for extent in extents), default=0):
-                text = f"addresses have {width} bits for the {name}, which reach {1 << width} of them; there are {space.most(name)}"
-                yield Problem(context.at("spaces", index, "address", name), text)

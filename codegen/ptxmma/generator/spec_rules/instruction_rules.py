@@ -23,7 +23,8 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 
 
 def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
-    yield from context.known("scope", [entry.scope], context.spec.scopes, *place, "scope")
+    if "spaces" not in context.unsound:
+        yield from context.known("scope", [entry.scope], context.spec.scopes, *place, "scope")
     yield from _syntax(context, entry, place)
     yield from _extents(context, entry, place)
     yield from _modifiers(context, entry, place)

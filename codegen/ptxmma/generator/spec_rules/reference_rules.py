@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
 from ptxmma.model import Statement, Version
@@ -24,6 +25,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, block in enumerate(spec.block_formats):
         yield from context.known("element type", [block.element], elements, "block_formats", index, "element")
         yield from context.known("element type", [block.scale], elements, "block_formats", index, "scale")
+    yield from _products(context)
     for index, entry in enumerate(spec.instructions):
         for number, semantics in enumerate(entry.semantics):
             yield from context.known("element type", [semantics.sums], elements, "instructions", index, "semantics", number, "sums")
@@ -34,6 +36,19 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, erratum in enumerate(spec.errata):
         if erratum.family:
             yield from context.known("family", [erratum.family], families, "errata", index, "family")
+
+
+def _products(context: RuleContext) -> Iterator[Problem]:
+    """Element types and targets of the products that an instruction descriptor may choose."""
+    rules = context.spec.tensor_products
+    for index, row in enumerate(rules.types if rules else ()):
+        for name in TYPES:
+            yield from context.known("element type", getattr(row, name), context.elements, "tensor_products", "types", index, name)
+    for index, scale in enumerate(rules.scales if rules else ()):
+        yield from context.known("element type", scale.stype, context.elements, "tensor_products", "scales", index, "stype")
+    for section in ("depths", "sparsities", "scales"):
+        for index, entry in enumerate(getattr(rules, section, ())):
+            yield from context.known("target", entry.targets, context.targets, "tensor_products", section, index, "targets")
 
 
 def _scopes(context: RuleContext) -> Iterator[Problem]:
@@ -54,7 +69,7 @@ def _scopes(context: RuleContext) -> Iterator[Problem]:
         named += ((operand.uniform, (*place, "operand_kinds", name, "uniform")) for name, operand in entry.operand_kinds.items())
         statements += ((getattr(entry, key), (*place, key)) for key in ("undefined", "uniform", "notes"))
     named += ((entry.over, (*place, number, "over")) for entries, place in statements for number, entry in enumerate(entries))
-    for scope, place in named:
+    for scope, place in named if "spaces" not in context.unsound else ():
         yield from context.known("scope", filter(None, [scope]), spec.scopes, *place)
 
 

@@ -60,7 +60,7 @@ class RuleContext:
 
     def known(self, what: str, names: Iterable[str], known: Iterable[str], *place: str | int) -> Iterator[Problem]:
         """Every name is among the known ones."""
-        allowed = list(known)
+        allowed = list(dict.fromkeys(known))
         for name in names:
             if name not in allowed:
                 yield Problem(self.at(*place), f"unknown {what} {name!r}; known: {listed(allowed)}")

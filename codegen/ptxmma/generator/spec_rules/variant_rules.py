@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator
 
 from ptxmma.catalog import layouts, requirements
-from ptxmma.catalog.names.cplusplus import RESERVED, front_name
+from ptxmma.catalog.names.cplusplus import RESERVED, front_name, identifier
+from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.catalog.roles import ROLES, matrix_types, multiplicands
 from ptxmma.catalog.variants import Variant, of_form, representatives
 from ptxmma.generator.emit import header_names
@@ -24,6 +25,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     yield from _templates(context)
     spellings: dict[str, Position] = {}
     identifiers: dict[str, str] = {}
+    products = {identifier(entry.name) for entry in context.spec.instructions if entry.operation == OPERATION}
     layout_uses = LayoutUses(context)
     for index, entry in enumerate(context.spec.instructions):
         if index in context.broken:
@@ -40,6 +42,12 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 if name in identifiers:
                     other = identifiers[name]
                     yield clash(f"{spelling} and {other} both get the identifier {name}", position, spellings[other])
+                    break
+                if name in products:
+                    here = context.at("instructions", index, "stem")
+                    yield Problem(
+                        here, f"{spelling} would have a function {name}, which is the name of a type of products; change the stem"
+                    )
                     break
                 spellings[spelling] = position
                 identifiers[name] = spelling

@@ -107,9 +107,15 @@ class TensorMultiply(Multiply):
     options = (*Multiply.options, "through", "base")
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """A sum in tensor memory and a descriptor."""
+        """A sum in tensor memory, a descriptor, A and B, and metadata of a sparse A."""
         yield from lacks_operands(entry, "multiplies into tensor memory", "tensor-accumulator", "read")
         yield from lacks_operands(entry, "multiplies into tensor memory", "instruction-descriptor", "read")
+        matrices = [operand for operand in entry.operand_kinds.values() if operand.kind in ("tensor-matrix", "shared-descriptor")]
+        if missing := [side for side in "ab" if side not in {operand.of for operand in matrices}]:
+            needs = "A and B, of the kinds tensor-matrix or shared-descriptor with of: a and of: b"
+            yield f"an instruction that multiplies into tensor memory has {needs}; one operand list lacks {' and '.join(missing)}"
+        if any(operand.sparse for operand in matrices):
+            yield from lacks_operands(entry, "multiplies a sparse A into tensor memory", "tensor-metadata", "read")
 
     def statement(self, instruction: Instruction) -> str:
         """A sum over K, where the shape is known."""

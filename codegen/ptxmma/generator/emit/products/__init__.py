@@ -15,7 +15,7 @@ from ptxmma.catalog.names.product_types import type_of_product
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.formula_text import to_c
 from ptxmma.generator.emit.products import calls, header, moves, tiles
-from ptxmma.generator.emit.products.facts import known_facts
+from ptxmma.generator.emit.products.facts import coordinates, known_facts
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.generator.emit.tensor_functions import module
 from ptxmma.model import Space
@@ -35,7 +35,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     for family in every:
         yield from _family(catalog, family, options[family.stem])
     for memory in catalog.database.spec.tensor_memories:
-        own = [family for family in every if family.memory is memory]
+        own = [family for family in every if family.memory is memory and "bit" not in coordinates(family)]  # a cell has one element of D
         if own and (values := moves.values(catalog, memory, own)):
             yield _file(catalog, f"cuda/{memory.name}_moves.cuh", "cuda/tensor_moves.cuh", _MOVES, **values)
 
@@ -69,9 +69,13 @@ def _family(catalog: Catalog, family: ProductFamily, options: calls.Options) -> 
 
 
 def _scale_columns(memory: Space) -> dict[str, str]:
-    """For A and B, the columns that the scale factors in one cell of every line take, in C: the weight of the blocks beyond a cell."""
+    """For A and B, the columns that the scale factors in one cell of every line take, in C: the weight of the blocks beyond a cell.
+
+    Empty where the factors of a product have one cell each: then no step of K begins in another column.
+    """
     scales = [(layout.matrix, term) for layout in memory.layouts if layout.operand == "tensor-scales" for term in layout.terms]
-    return {matrix: to_c(term.weight) for matrix, term in scales if term.coordinate == "column" and term.added}
+    columns = {matrix: to_c(term.weight) for matrix, term in scales if term.coordinate == "column" and term.added}
+    return columns if columns.keys() == {"a", "b"} else {}
 
 
 def _shared(catalog: Catalog, options: Sequence[calls.Options]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.names.cplusplus import enumerator, header, hint_parameters, identifier, parameters
 from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.generator.emit.c_conditions import Fact, among, any_of
-from ptxmma.generator.emit.products.facts import open_fields
+from ptxmma.generator.emit.products.facts import open_fields, scale_ids
 from ptxmma.model import Condition, DescriptorField, matches
 
 #: Operands that are bare numbers in the functions: the front's parameter, and the argument that the function gets of it.
@@ -20,7 +20,7 @@ _TYPED = {
     "tensor-metadata": ("tensor_metadata {name}", "{name}.address.bits"),
     "tensor-scales": ("tensor_scales {name}", "{name}.address.bits"),
 }
-#: Fields of the instruction descriptor that come with an operand.
+#: Fields of the instruction descriptor that come with an operand, where the family's has them.
 _WITH = {"tensor-metadata": ("sparsity_selector", "selector"), "tensor-scales": ("scale_{of}_id", "id")}
 #: The check of such a field's value.
 _CHECKED = {"tensor-scales": "chosen::checked_scale_id({})"}
@@ -86,6 +86,7 @@ def _call(family: ProductFamily, form: OperandForm, entry: Instruction) -> _Call
     template, taken, given, choices, checks = [], [], [], [], ""
     kinds = {(operand.kind, operand.of) for operand in form.operands}
     majors = [f"major_{side}" if ("shared-descriptor", side) in kinds else "PTXMMA_MAJORNESS_K" for side in family.sides]
+    fields = {field.name for format in family.formats for field in open_fields(family, format)}
     instruction = f"template instruction<{', '.join(majors)}>" if majors else "instruction"
     for operand in form.operands:
         name = identifier(operand.name)
@@ -106,9 +107,9 @@ def _call(family: ProductFamily, form: OperandForm, entry: Instruction) -> _Call
             taken.append(parameters(operand, operand.c_type)[0].parameter)
             given.append(name)
         if operand.kind in _WITH:
-            field, member = _WITH[operand.kind]
-            value = f"{name}.{member}"
-            choices.append(f"choices.{field.format(of=operand.of)} = {_CHECKED.get(operand.kind, '{}').format(value)};")
+            field, member = _WITH[operand.kind][0].format(of=operand.of), _WITH[operand.kind][1]
+            checked = _CHECKED.get(operand.kind, "{}") if scale_ids(family) else "{}"
+            choices += [f"choices.{field} = {checked.format(f'{name}.{member}')};"] if field in fields else []
     immediates = {operand.name for operand in form.operands if operand.kind == "immediate"}
     return _Call(
         syntax=", ".join(part for part in form.syntax.split(", ") if part not in immediates),

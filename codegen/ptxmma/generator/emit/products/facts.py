@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.names.cplusplus import enumerator
 from ptxmma.catalog.names.product_family import ProductFamily
+from ptxmma.catalog.operands.tensor_places import Place
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_conditions import Fact, Write, among
@@ -62,3 +63,17 @@ def open_fields(family: ProductFamily, format: DescriptorFormat) -> Iterator[Des
         some = bool(others) and all(case.targets for case in others)
         if field.fixed is None and (argument_of(field.name) or field.name) not in known and not some:
             yield field
+
+
+def coordinates(family: ProductFamily) -> tuple[str, ...]:
+    """The coordinates of a place of D; ``bit`` only where several elements share a cell."""
+    return tuple(name for name in Place._fields if name != "bit" or any(name in layout.at for layout in family.layouts))
+
+
+def scale_ids(family: ProductFamily) -> dict[str, str]:
+    """For each number of scale factors that an instruction reads of a line, where they may begin in a cell: both as conditions in C."""
+    ids: dict[tuple[int, ...], dict[int, None]] = {}
+    for layout in family.memory.layouts if family.memory and family.rules.scales else ():
+        for selection in layout.selections if layout.operand == "tensor-scales" else ():
+            ids.setdefault(selection.values, {}).update(dict.fromkeys(int(count) for when in selection.when for count in when["blocks"]))
+    return {among("factors", str, sorted(counts)): among("id", str, values) for values, counts in ids.items()}

@@ -10,12 +10,11 @@ from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.names.cplusplus import enumerator, identifier
 from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.catalog.names.product_types import USUAL_SCALE
-from ptxmma.catalog.operands.tensor_places import Place
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit.c_conditions import Fact, all_of, among, any_of
 from ptxmma.generator.emit.cuda.functions import Guards
-from ptxmma.generator.emit.products.facts import majorness_macro, open_fields, writer
+from ptxmma.generator.emit.products.facts import coordinates, majorness_macro, open_fields, scale_ids, writer
 from ptxmma.generator.emit.tensor_functions import read_numbers
 from ptxmma.model import (
     Condition,
@@ -64,11 +63,12 @@ def values(spec: Spec, family: ProductFamily, facts: dict[str, Fact]) -> dict[st
         "scaled": _scaled(family),
         "type": _type(family),
         "layouts": _layouts(family, facts),
+        "coordinates": coordinates(family),
         "formats": _formats(family, facts),
         "choices": {field.name: field for format in family.formats for field in open_fields(family, format)},
         "calls": {"least": min(counts, default=0), "most": max(counts, default=0) + _OPTIONS},
         "factors": _factors(family, facts),
-        "scale_ids": _scale_ids(family),
+        "scale_ids": scale_ids(family),
         "ctas": facts["ctas"][0] if "ctas" in facts else "1",
     }
 
@@ -293,7 +293,7 @@ def _layouts(family: ProductFamily, facts: dict[str, Fact]) -> list[dict[str, An
         assert family.memory is not None
         stem, given = f"ptxmma_{family.memory.name}_{layout.name}", list(layout.at)
         there, back = (_arguments(texts.values(), names, facts) for texts, names in ((layout.at, layout.axes), (layout.back, given)))
-        places = [f"{stem}_{name}({there})" if name in layout.at else "0" for name in Place._fields if name != "bit"]
+        places = [f"{stem}_{name}({there})" if name in layout.at else "0" for name in coordinates(family)]
         axes = {axis: f"{stem}_{axis}({back})" for axis in layout.back}
         every.append({"layout": layout, "condition": any_of(layout.of, facts), "places": places, "axes": axes})
     return every
@@ -312,15 +312,6 @@ def _factors(family: ProductFamily, facts: dict[str, Fact]) -> dict[int, str]:
     for row in family.rules.scales:
         blocks.setdefault(row.block, []).extend(row.of)
     return {block: any_of(conditions, facts) for block, conditions in blocks.items()}
-
-
-def _scale_ids(family: ProductFamily) -> dict[str, str]:
-    """For each number of scale factors that an instruction reads of a line, where they may begin in a cell: both as conditions in C."""
-    ids: dict[tuple[int, ...], dict[int, None]] = {}
-    for layout in family.memory.layouts if family.memory and family.rules.scales else ():
-        for selection in layout.selections if layout.operand == "tensor-scales" else ():
-            ids.setdefault(selection.values, {}).update(dict.fromkeys(int(count) for when in selection.when for count in when["blocks"]))
-    return {among("factors", str, sorted(counts)): among("id", str, values) for values, counts in ids.items()}
 
 
 def _ratio(spec: Spec, family: ProductFamily, facts: dict[str, Fact]) -> str:
