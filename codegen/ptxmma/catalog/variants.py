@@ -39,10 +39,14 @@ class Variant:
         self.qualifiers = {name: spelled(value, point) for name, value in templates.items()} if point else templates
         self.extents = extents(instruction, self.qualifiers)
         self.facts: Facts = {**self.extents, **self.qualifiers, "name": instruction.name, "family": instruction.family}
-        self.canonical = _spell(instruction.syntax, self.qualifiers, form.unspelled)
 
     def __repr__(self) -> str:
         return f"Variant({self.canonical!r})"
+
+    @functools.cached_property
+    def canonical(self) -> str:
+        """Its spelling in PTX, with every qualifier in the order of the syntax: ``mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32``."""
+        return _spell(self.instruction.syntax, self.qualifiers, self.form.unspelled)
 
     @property
     def chosen(self) -> tuple[tuple[str, str | int], ...]:

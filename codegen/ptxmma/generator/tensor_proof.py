@@ -18,6 +18,9 @@ from ptxmma.model.digits import NotDigitsError
 
 _Test = tuple[str, tuple[str | int, ...]]
 
+#: The numbers that the type of the elements decides.
+_OF_ELEMENTS = frozenset({"bits", "shift"})
+
 
 def uses(spec: Spec) -> Iterator[TensorPlaces]:
     """The layouts of the operands of every legal product; of those that differ in a size that no formula reads, the largest alone."""
@@ -45,18 +48,33 @@ def _of_products(spec: Spec) -> Iterator[TensorPlaces]:
     """The operands of products, those once that agree in all that conditions test and formulas of layouts read."""
     if not spec.tensor_layouts or spec.tensor_products is None:
         return
-    placing = _tests(entry.of for entry in spec.tensor_layouts)
+    tested, read = _tests(entry.of for entry in spec.tensor_layouts), _read_by_kind(spec)
     products: set[tuple[object, ...]] = set()
     for opcode, types, operands in _typed(spec, spec.tensor_products):
         for choice in product_rules.sized(spec.tensor_products, opcode.facts, types):
             product = resolution.Product(opcode, choice)
-            same = (*resolution.sizes(spec, product).items(), *_answers(placing, product.facts))
+            sizes, answers = resolution.sizes(spec, product), _answers(tested, product.facts)
             for kind, matrix in operands:
-                alike = (kind, matrix, same, *resolution.element_bits(spec, product, matrix).items())
+                numbers = sizes | resolution.element_bits(spec, product, matrix) if read[kind] >= _OF_ELEMENTS else sizes
+                alike = (kind, matrix, answers, *map(numbers.get, read[kind]))
                 if alike not in products:
                     products.add(alike)
                     if placed := resolution.places(spec, product, kind, matrix):
                         yield placed
+
+
+def _read_by_kind(spec: Spec) -> dict[str, set[str]]:
+    """The numbers that layouts of each kind of operand depend on: names in formulas and conditions, and the CTAs, which limit each."""
+    names: dict[str, set[str]] = {}
+    for entry in spec.tensor_layouts:
+        read = names.setdefault(entry.operand, {"ctas"})
+        for text in (entry.unit, *entry.axes.values(), *entry.at.values()):
+            read.update(formula.names(formula.parse(text)))
+        for condition in (*entry.of, *(each for selection in entry.selections for each in selection.when)):
+            read.update(condition)
+        if read & _OF_ELEMENTS:
+            read |= _OF_ELEMENTS
+    return names
 
 
 def _typed(spec: Spec, rules: TensorProducts) -> Iterator[tuple[Variant, dict[str, str], list[tuple[str, str]]]]:

@@ -78,6 +78,7 @@ def _read(context: RuleContext, entry: InstructionSet, describes: str) -> dict[i
 def _products(context: RuleContext, index: int, entry: InstructionSet, rules: TensorProducts) -> Iterator[Problem]:
     """Every product of an instruction has an instruction descriptor, and its columns fall into the parts of its mask."""
     formats, seen = _read(context, entry, "instruction"), set[object]()
+    tested = {number: _tested(each) for number, each in formats.items()}
     for variant in expand(entry):
         kind = str(variant.facts.get("kind", ""))
         number = next((number for number, each in formats.items() if kind in (each.kinds or (kind,))), None)
@@ -90,7 +91,7 @@ def _products(context: RuleContext, index: int, entry: InstructionSet, rules: Te
             known: dict[str, Value] = {**rows.types, "k": rows.depth.k, "sparse": int(entry.sparse)}
             for allowed in (*_allowed(rules, variant, rows), *_parts(context, variant, rows)):
                 said.setdefault(allowed.name, {}).setdefault(allowed.values, allowed)
-                key = (number, kind, allowed, *_tested(formats[number], allowed.name, known))
+                key = (number, kind, allowed, *map(known.get, tested[number].get(allowed.name, ())))
                 if key not in seen:
                     seen.add(key)
                     yield from _encoded(context, number, kind, allowed, known)
@@ -157,11 +158,13 @@ def _unsaid(context: RuleContext, number: int, variant: Variant, said: _Said) ->
             yield from context.once(problem.position, problem.message)
 
 
-def _tested(format: DescriptorFormat, argument: str, known: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-    """The other values on which the encoding of an argument depends."""
-    cases = (case for field in format.fields if _argument(field.name) == argument for case in field.cases)
-    names = {name for case in cases for when in case.when for name in when}
-    yield from ((name, known[name]) for name in sorted(names & known.keys()))
+def _tested(format: DescriptorFormat) -> dict[str, list[str]]:
+    """The other values on which the encoding of each argument depends."""
+    tested: dict[str, set[str]] = {}
+    for field in format.fields:
+        names = (name for case in field.cases for when in case.when for name in when)
+        tested.setdefault(_argument(field.name), set()).update(names)
+    return {argument: sorted(names) for argument, names in tested.items()}
 
 
 def _encoded(context: RuleContext, number: int, kind: str, allowed: _Allowed, others: Mapping[str, Value]) -> Iterator[Problem]:
