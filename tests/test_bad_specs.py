@@ -759,6 +759,7 @@ _PRESSES = {
     "a layout that nothing has": ("m: 32}", "m: 48}", r"press.yaml:21:\d+: no operand of a legal product has the layout wide; mend"),
     "an unknown coordinate": ('at: {lane: "row", column: "col"}', 'at: {row: "row", column: "col"}', r"press.yaml:23:\d+: unknown coordinate 'row'"),
     "an unknown axis": ('at: {lane: "row", column: "col"}', 'at: {lane: "line", column: "col"}', r"press.yaml:23:\d+: unknown name 'line'; known: "),
+    "other axes of a matrix": ('axes: {row: "m", col: "n"}', 'axes: {line: "m", col: "n"}', r"press.yaml:22:\d+: the axes of a matrix are row and col, and what apart: lists; here are line, col"),
     "an unknown size": ('axes: {row: "m", col: "n"}', 'axes: {row: "mm", col: "n"}', r"press.yaml:22:\d+: unknown name 'mm'; known: "),
     "a formula that ends early": ('lane: "row", column: "col"}', 'lane: "row", column: "col // (2"}', r"press.yaml:23:\d+: syntax error in formula"),
     "an unknown type": ('atype: ["i8", "n8"]', 'atype: ["i8", "n9"]', r"press.yaml:\d+:\d+: unknown element type 'n9'; known: "),

@@ -15,6 +15,9 @@ from ptxmma.model.formula import FormulaError
 _COORDINATES = TensorPlace._fields
 _NEEDED = {"coordinates": ("lane", "column", "bit"), "address": ("lane", "column"), "partition": ("lane",), "allocation": ("column",)}
 
+#: Operands that are matrices of elements; generated functions call their axes row and col.
+_MATRICES = {"tensor-accumulator", "tensor-matrix"}
+
 #: The numbers that formulas of layouts read, besides sizes of the instruction.
 _NUMBERS = {*OPERAND_FACTS - {"operand"}, *ARGUMENTS, "shift", "ctas", "blocks"}
 
@@ -99,6 +102,10 @@ def _layout(context: RuleContext, space: Space, layout: TensorLayout, place: Pla
     chosen = [selection.name for selection in layout.selections]
     yield from context.known("coordinate", layout.at, space.coordinates, *place, "at")
     yield from context.known("axis", layout.apart, layout.axes, *place, "apart")
+    if layout.operand in _MATRICES and layout.axes.keys() - set(layout.apart) != {"row", "col"}:
+        yield Problem(
+            context.at(*place, "axes"), f"the axes of a matrix are row and col, and what apart: lists; here are {listed(layout.axes)}"
+        )
     for number, selection in enumerate(layout.selections if layout.operand == "tensor-scales" else ()):
         if not all("blocks" in condition for condition in selection.when or ({},)):
             text = "a selection of scale factors is for some numbers of them: when: needs blocks in each condition"
