@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma import sparse
+from ptxmma import shared_memory, sparse
 from ptxmma.catalog.descriptors.lookup import codec
 from ptxmma.catalog.descriptors.product_descriptor import of_product
 from ptxmma.catalog.instructions import Missing
@@ -181,6 +181,31 @@ def test_what_a_product_does_not_take(opcode: str, options: dict[str, Any], mess
     a, b = np.ones((128, 16), ml_dtypes.bfloat16), np.ones((16, 64), ml_dtypes.bfloat16)
     with pytest.raises(ValueError, match=message):
         ptxmma.emulate(product, a, b, **options)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "m", "k"), [("mma.cta_group::1", 128, 64), ("mma.cta_group::2", 256, 64), ("mma.sp.cta_group::1", 128, 128)]
+)
+@pytest.mark.parametrize("other", ["e4m3", "e2m1"])
+def test_fp4_of_twice_the_depth_is_packed(opcode: str, m: int, k: int, other: str) -> None:
+    """PTX ISA 9.4, Table 48 and 9.7.18.10.4.4: no padding after 16 elements; of A in tensor memory Table 66 has half the depth alone."""
+    spelling, types = f"tcgen05.{opcode}.kind::mxf8f6f4.block_scale", {"dtype": "f32", "stype": "ue8m0"}
+    product = ptxmma.instruction(spelling, m=m, n=64, k=k, atype="e2m1", btype=other, **types)
+    assert set(product.accepted_by()) == {"sm_107f", "sm_107a"}
+    stored = k // 2 if product.sparse else k
+    a = shared_memory.of(product, "a", "32B")
+    assert (a.padded, a.size) == (False, 128 * stored // 2)
+    with pytest.raises(ValueError, match="e2m1 cannot be read MN-major"):
+        shared_memory.of(product, "a", "32B", "MN")
+    with pytest.raises(ValueError, match="no source says where a-tmem of"):
+        product.operand("a-tmem").locate(0, 0)
+    half = ptxmma.instruction(spelling, m=m, n=64, k=k // 2, atype="e2m1", btype=other, **types)
+    assert shared_memory.of(half, "a", "32B").padded
+    assert half.operand("a-tmem").locate(0, 1).bit == 8 + 2
+    if not product.sparse:
+        with pytest.raises(ValueError, match="a_majorness = MN is not legal"):
+            ptxmma.descriptors.of_product(product, a_majorness="MN")
+    assert ptxmma.descriptors.of_product(half, a_majorness="MN") ^ ptxmma.descriptors.of_product(half) == 1 << 15
 
 
 @pytest.mark.parametrize(("ctas", "m"), [(1, 128), (2, 128), (2, 256)])

@@ -58,7 +58,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_type_info ptxmma_describe_type(ptxmma_type type) {
   }
 }
 
-/** e2m1 in bits 2 to 5 of 8 under kind::f8f6f4 or kind::mxf8f6f4. Source: 9.7.14.6.3, 9.7.16.10.4.3. */
+/** e2m1 in bits 2 to 5 of 8 under kind::f8f6f4, or mma or mma.sp and kind::mxf8f6f4, or tcgen05.mma and kind::mxf8f6f4 and k = 32, or tcgen05.mma.sp and kind::mxf8f6f4 and k = 64. Source: 9.7.14.6.3, 9.7.16.10.4.3. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m1_b8(uint32_t element) {
   return (element & 0xf) << 2;
 }

@@ -152,8 +152,13 @@ def _containers(spec: Spec) -> list[dict[str, Any]]:
 
 def _condition(when: tuple[Condition, ...]) -> str:
     """A condition in words: ``under kind::f8f6f4 or kind::mxf8f6f4``."""
-    parts = (" and ".join(" or ".join(map(str, values)) for values in one.values()) for one in when)
+    parts = (" and ".join(" or ".join(_value(key, value) for value in values) for key, values in one.items()) for one in when)
     return " under " + ", or ".join(dict.fromkeys(parts)) if when else ""
+
+
+def _value(key: str, value: str | int) -> str:
+    """A value that a condition allows; a number with its name."""
+    return f"{key} = {value}" if isinstance(value, int) else value
 
 
 # --- targets ----------------------------------------------------------------------------------------------------------------
