@@ -383,7 +383,7 @@ export function sizesIn(pattern, value) {
  * @returns {string}
  */
 function recased(token) {
-  return token.replaceAll("::", "_").replaceAll(".", "_").toLowerCase();
+  return token.replaceAll("::", "_").replaceAll(":", "_").replaceAll(".", "_").toLowerCase();
 }
 
 /**
