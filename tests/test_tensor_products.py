@@ -189,7 +189,8 @@ def test_what_a_product_does_not_take(opcode: str, options: dict[str, Any], mess
 @pytest.mark.parametrize("other", ["e4m3", "e2m1"])
 def test_fp4_of_twice_the_depth_is_packed(opcode: str, m: int, k: int, other: str) -> None:
     """PTX ISA 9.4, Table 48 and 9.7.18.10.4.4: no padding after 16 elements; of A in tensor memory Table 66 has half the depth alone."""
-    spelling, types = f"tcgen05.{opcode}.kind::mxf8f6f4.block_scale", {"dtype": "f32", "stype": "ue8m0"}
+    spelling = f"tcgen05.{opcode}.kind::mxf8f6f4.block_scale"
+    types: dict[str, Any] = {"dtype": "f32", "stype": "ue8m0"}
     product = ptxmma.instruction(spelling, m=m, n=64, k=k, atype="e2m1", btype=other, **types)
     assert set(product.accepted_by()) == {"sm_107f", "sm_107a"}
     stored = k // 2 if product.sparse else k
