@@ -109,7 +109,8 @@ class ProductFamily:
 
     def values(self, opcode: Instruction) -> dict[str, str]:
         """The value of each qualifier of an opcode; ``""`` for one that it leaves out."""
-        return {name: opcode.qualifiers.get(name, "") for name in self.qualifiers}
+        own = opcode.qualifiers
+        return {name: own.get(name, "") for name in self.qualifiers}
 
     def conditions(self, of: Sequence[Condition]) -> tuple[Condition, ...] | None:
         """Of conditions, the alternatives and the values that its opcodes have; None where none can hold.

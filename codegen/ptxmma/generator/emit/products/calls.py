@@ -66,7 +66,7 @@ def values(family: ProductFamily, name: str, facts: Mapping[str, Fact]) -> dict[
         "example": "metadata, " if name in family.sparse else "",
         "hints": hint_parameters(entries[0]),
         "groups": [
-            {"scaled": scaled, "calls": _overloads(family, group), "rows": [_row(family, entry, facts) for entry in group]}
+            {"scaled": scaled, "calls": _overloads(family, group, facts), "rows": [_row(family, entry, facts) for entry in group]}
             for scaled, group in groups.items()
         ],
     }
@@ -76,17 +76,17 @@ def _scaled(entry: Instruction) -> bool:
     return any(operand.kind == "tensor-scales" for operand in entry.forms[0].operands)
 
 
-def _overloads(family: ProductFamily, entries: Iterable[Instruction]) -> list[_Call]:
+def _overloads(family: ProductFamily, entries: Iterable[Instruction], facts: Mapping[str, Fact]) -> list[_Call]:
     """One for each operand form; those that differ in an immediate are one, since that is an option."""
-    calls = [_call(family, form, entry) for entry in entries for form in entry.forms]
+    calls = [_call(family, form, entry, facts) for entry in entries for form in entry.forms]
     return list({(call.parameters, call.arguments): call for call in calls[::-1]}.values())[::-1]
 
 
-def _call(family: ProductFamily, form: OperandForm, entry: Instruction) -> _Call:
+def _call(family: ProductFamily, form: OperandForm, entry: Instruction, facts: Mapping[str, Fact]) -> _Call:
     template, taken, given, choices, checks = [], [], [], [], ""
     kinds = {(operand.kind, operand.of) for operand in form.operands}
     majors = [f"major_{side}" if ("shared-descriptor", side) in kinds else "PTXMMA_MAJORNESS_K" for side in family.sides]
-    fields = {field.name for format in family.formats for field in open_fields(family, format)}
+    fields = {field.name for format in family.formats for field in open_fields(facts, format)}
     instruction = f"template instruction<{', '.join(majors)}>" if majors else "instruction"
     for operand in form.operands:
         name = identifier(operand.name)
@@ -144,7 +144,7 @@ class Options:
     def __init__(self, family: ProductFamily, facts: Mapping[str, Fact]) -> None:
         self._family, self._facts = family, facts
         carried = {field.format(of=side) for field, _ in _WITH.values() for side in "ab"}
-        fields = {field.name: field for format in family.formats for field in open_fields(family, format)}
+        fields = {field.name: field for format in family.formats for field in open_fields(facts, format)}
         self._fields = {name: field for name, field in fields.items() if name not in carried}
         titles = {name: each.title for opcode in family.callable for name, each in opcode.variant.instruction.qualifiers.items()}
         self._immediates = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.names.cplusplus import enumerator
@@ -55,9 +55,8 @@ def _extents(family: ProductFamily, qualifiers: dict[str, Fact]) -> dict[str, Fa
     return facts
 
 
-def open_fields(family: ProductFamily, format: DescriptorFormat) -> Iterator[DescriptorField]:
-    """The fields of an instruction descriptor that a product leaves open; not those that only some targets have."""
-    known = known_facts(family)
+def open_fields(known: Collection[str], format: DescriptorFormat) -> Iterator[DescriptorField]:
+    """The fields of an instruction descriptor beside the known facts of a product; not those that only some targets have."""
     for field in format.fields:
         others = [case for case in field.cases if any(case.values.values())]
         some = bool(others) and all(case.targets for case in others)

@@ -65,7 +65,7 @@ def values(spec: Spec, family: ProductFamily, facts: dict[str, Fact]) -> dict[st
         "layouts": _layouts(family, facts),
         "coordinates": coordinates(family),
         "formats": _formats(family, facts),
-        "choices": {field.name: field for format in family.formats for field in open_fields(family, format)},
+        "choices": {field.name: field for format in family.formats for field in open_fields(facts, format)},
         "calls": {"least": min(counts, default=0), "most": max(counts, default=0) + _OPTIONS},
         "factors": _factors(family, facts),
         "scale_ids": scale_ids(family),
@@ -259,7 +259,7 @@ def _formats(family: ProductFamily, facts: dict[str, Fact]) -> list[dict[str, An
                 "name": f"ptxmma_{format.name}",
                 "kinds": _kinds(format.kinds, facts),
                 "fields": fields,
-                "open": list(open_fields(family, format)),
+                "open": list(open_fields(facts, format)),
             }
         )
     return every
