@@ -277,10 +277,11 @@ def test_reductions_are_judged_as_assemblers_do(line: str, target: str, wanted: 
     ],
 )
 def test_a_load_or_store_starts_where_lanes_of_a_warp_do(shape: str, lane: int, allowed: str) -> None:
-    image = np.zeros((128, 512), np.uint32)
-    with pytest.raises(ValueError, match=f"is lane {lane}; tcgen05.ld.*{shape}.b32 takes {allowed}$"):
+    """A negative lane is the one that the 16 bits of the address say."""
+    image, said = np.zeros((128, 512), np.uint32), lane % (1 << 16)
+    with pytest.raises(ValueError, match=f"is lane {said}; tcgen05.ld.*{shape}.b32 takes {allowed}$"):
         ptxmma.emulate(f"tcgen05.ld.sync.aligned.{shape}.b32", lane << 16, image)
-    with pytest.raises(ValueError, match=f"is lane {lane}; tcgen05.st.*{shape}.b32 takes {allowed}$"):
+    with pytest.raises(ValueError, match=f"is lane {said}; tcgen05.st.*{shape}.b32 takes {allowed}$"):
         ptxmma.emulate(f"tcgen05.st.sync.aligned.{shape}.b32", lane << 16, np.zeros((32, 1), np.uint32), image)
 
 
