@@ -67343,9 +67343,9 @@ INSERT INTO witnesses VALUES
 ('nvidia-cutlass','peer','4.2.0.0','7bf1973914d0f12d10cbd93ac3c8c2d11fc403cadbaf9b59d0e1722a4ab9e26c','2026-11-23'),
 ('compiler for nvidia-cutlass','compiler','nvcc 13.0, V13.0.88','','2026-11-23'),
 ('PyTorch','peer','2.15.0','','2026-11-23'),
-('Triton','peer','3.9.0','6468a93ed0e2a906ffcc3eda75bff34cf830e4e96b0aa54e6423730a925f8618','2026-11-23'),
-('JAX','peer','0.10.2','36c3e20d34f22a8d2dd97454c291ec2bfa71beedc8d907e5694badfca3f1ab12','2026-11-23'),
-('TVM','peer','5d4dc8721307','1d519f8fc35ec6647a157209fb64b783f4156f06176868a36107966e6edf8a03','2026-11-23');
+('Triton','peer','3.9.0','6468a93ed0e2a906ffcc3eda75bff34cf830e4e96b0aa54e6423730a925f8618','2026-11-28'),
+('JAX','peer','0.10.2','36c3e20d34f22a8d2dd97454c291ec2bfa71beedc8d907e5694badfca3f1ab12','2026-11-28'),
+('TVM','peer','','1d519f8fc35ec6647a157209fb64b783f4156f06176868a36107966e6edf8a03','2026-11-28');
 
 INSERT INTO assembler_answers VALUES
 (0,'12.9','sm_101f'),
