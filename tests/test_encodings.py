@@ -149,7 +149,7 @@ def test_two_families_of_products_go_together_in_cpp(overlay: Callable[..., Path
             r"descriptors.yaml:\d+:\d+: matrix descriptors of 'tcgen05' cannot say swizzle '128B_ATOM_32B'; .*shared_memory.yaml:\d+",
         ),
         (
-            "descriptors.yaml", 'values: {"K": 0, "MN": 1}', 'values: {"K": 0}',
+            "descriptors.yaml", 'values: {"MN": 1}, source: "9.7.16.10.1, Table 51"}', 'values: {"K": 0}, source: "9.7.16.10.1, Table 51"}',
             r"descriptors.yaml:\d+:\d+: an instruction descriptor cannot say .*: a_majorness = MN is not legal.*shared_memory.yaml:\d+",
         ),
         (

@@ -138,7 +138,7 @@ def test_a_trace_takes_what_its_operation_has() -> None:
     for effect in ("allocate", "synchronise"):
         with pytest.raises(Missing, match="neither loads, stores nor multiplies matrices"):
             trace(kinds[effect], 0, 0)
-    with pytest.raises(Missing, match="no source says in which direction the rows move"):
+    with pytest.raises(Missing, match="moves rows of bytes, which have no elements to follow"):
         trace(kinds["shift"], 0, 0)
     with pytest.raises(Missing, match="copies bytes, which have no type: `ptxmma layout` with --operand taddr says"):
         trace(kinds["tensor-copy"], 0, 0)
