@@ -47,7 +47,7 @@ _CASES = {
     "unquoted truth": ("targets.yaml", 'ptx: "7.0"', "ptx: yes", r'targets.yaml:3:26: yes is a truth value to YAML; write it in quotes: "yes"'),
     "wrong type": ("types.yaml", "bits: 16,", 'bits: "16",', r"types.yaml:3:\d+: bits: '16' is not of type integer"),
     "missing key": ("targets.yaml", ', source: "2"}', "}", r"targets.yaml:3:5: missing key 'source'"),
-    "not one of": ("types.yaml", 'form: "float"', 'form: "complex"', r"types.yaml:3:\d+: form: 'complex' is not allowed; one of float, unsigned, signed, .*bits"),
+    "not one of": ("types.yaml", 'form: "float"', 'form: "complex"', r"types.yaml:3:\d+: form: 'complex' is not allowed; one of float, unsigned, signed, sign-magnitude, bits"),
     "pattern": ("targets.yaml", 'name: "sm_80"', 'name: "gfx90"', r"targets.yaml:3:13: name: 'gfx90' does not match .*: a target, e.g. sm_90a"),
     "unknown kind": ("spec.yaml", "kind: spec", "kind: spex", r"spec.yaml:2:7: a document starts with kind: one of .*instruction"),
     "dangling target": ("targets.yaml", 'includes: ["sm_80"]', 'includes: ["sm_81"]', r"targets.yaml:4:33: unknown target 'sm_81'; known: sm_80, sm_90"),
@@ -475,7 +475,7 @@ def test_a_type_with_two_containers(tmp_path: Path) -> None:
     first, last = (
         next(number for number, line in enumerate(lines, 1) if text in line) for text in ('elements: ["e2m1"]', '"e2m3", "e2m1"], when')
     )
-    message = rf"types.yaml:{last}:\d+: e2m1 has a container already where .*kind is kind::f8f6f4; see also .*types.yaml:{first}:\d+"
+    message = rf"types.yaml:{last}:\d+: e2m1 has a container already where family is mma and k is 32 and kind is kind::f8f6f4; see also .*types.yaml:{first}:\d+"
     assert re.search(message, done.output)
 
 

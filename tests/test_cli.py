@@ -652,6 +652,7 @@ def test_completion_shows_few_words(catalog: Catalog) -> None:
             fitting = [word for word in words if f"{each.canonical}.".startswith(f"{word}.")]
             begun = max(fitting, key=len, default="")  # a modifier that may be left out is offered with what comes before it, and without
             assert begun
+            assert all(begun.startswith(word) for word in fitting)
             steps += 1
             begun = begun if begun == each.canonical else f"{begun}."
         assert steps < 16

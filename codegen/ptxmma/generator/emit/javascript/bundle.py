@@ -43,8 +43,8 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
 
 
 def styled(text: str) -> str:
-    """Return a style sheet without the blanks that mean nothing in it; it has no comments, and strings without punctuation."""
-    return _BLANKS.sub(r"\1", text)
+    """Return a style sheet without needless blanks and semicolons; it has no comments, and strings without punctuation."""
+    return _BLANKS.sub(r"\1", text).replace(";}", "}")
 
 
 def _ordered(path: str, read: Callable[[str], str], seen: list[str]) -> Iterator[tuple[str, str]]:
