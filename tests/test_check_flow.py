@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cuda_calls import Nvcc
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.check import async_protocol, check, flow
+from ptxmma.check import check, flow
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.outline import Outline
 from ptxmma.ptx.statements import functions
@@ -244,16 +244,16 @@ def test_a_module_for_debugging_has_one_note() -> None:
 
 def test_families_of_other_specs_are_followed_by_what_their_spec_says(catalog: Catalog) -> None:
     """Instructions, roles and sections come from the database."""
-    protocol = async_protocol.protocol(catalog)
+    protocol = flow.protocol(catalog)
     assert protocol is not None
     sparse = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %r8, 0, 1, 1, 1, 0, 0;"
     assert reported(sparse) == [(_FENCE_MISSING, sparse)]
     spec = msgspec.structs.replace(catalog.database.spec, protocols=())
-    assert async_protocol.protocol(Catalog(msgspec.structs.replace(catalog.database, spec=spec))) is None
+    assert flow.protocol(Catalog(msgspec.structs.replace(catalog.database, spec=spec))) is None
 
 
 def test_shapes_are_those_of_the_database(catalog: Catalog) -> None:
-    protocol = async_protocol.protocol(catalog)
+    protocol = flow.protocol(catalog)
     assert protocol is not None
     assert protocol.shape(b"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16") == b"m64n8k16"
     assert protocol.shape(b"wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16") == b"unknown"
@@ -261,7 +261,7 @@ def test_shapes_are_those_of_the_database(catalog: Catalog) -> None:
 
 @given(st.lists(st.sampled_from([*_SOUND, _WRITE, _WAIT_1, "@%p1 bra A;", "A:", "{", "}", "bra B;", "B:", "ret;", "@%p2"]), max_size=14))
 def test_anything_is_followed_to_its_end(catalog: Catalog, body: list[str]) -> None:
-    rules = async_protocol.protocol(catalog)
+    rules = flow.protocol(catalog)
     assert rules
     text = module([_MMA, *body]).encode()
     for function in functions([text], Opcodes(catalog.database.spec)):

@@ -16,7 +16,7 @@ from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog, Instruction
-    from ptxmma.check.async_protocol import Protocol
+    from ptxmma.check.flow import Protocol
     from ptxmma.ptx.flow_events import Issue
     from ptxmma.ptx.outline import Outline
 

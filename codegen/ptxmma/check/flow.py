@@ -21,22 +21,66 @@ A fault is reported once, where it first shows; the rest of the path is followed
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.async_protocol import Protocol
 from ptxmma.check.findings import Severity
 from ptxmma.check.register_state import UNFENCED, Access, Operation, State, on_both, on_either, rename
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.block_scopes import plain
 from ptxmma.ptx.blocks import Graph, NotFollowedError, blocks
-from ptxmma.ptx.flow_events import Event, Stretch
+from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
 from ptxmma.ptx.outline import Outline, starts
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Catalog
     from ptxmma.ptx.statements import Function
+
+#: The steps of a protocol that order registers, by the roles that the spec gives them.
+_FENCE, _COMMIT, _WAIT = "fence-registers", "commit", "wait"
+
+
+class Protocol(NamedTuple):
+    """The instructions to follow, and the manual's sections on the rules.
+
+    Attributes:
+        opcodes: the opcodes of the instructions.
+        shape: the shape of an instruction, by its opcode: ``b"m64n8k16"``; ``b"unknown"`` for an opcode that is not an instruction.
+        fence_source, wait_source: sections of the PTX ISA.
+    """
+
+    opcodes: Asynchronous
+    shape: Callable[[bytes], bytes]
+    fence_source: str
+    wait_source: str
+
+
+def protocol(catalog: Catalog) -> Protocol | None:
+    """The protocol of asynchronous instructions with operands in registers: the one with a fence, a commit and a wait; None without one."""
+    spec = catalog.database.spec
+    protocols = ((entry, {step.role: step for step in entry.steps}) for entry in spec.protocols)
+    followed, steps = next((pair for pair in protocols if {_FENCE, _COMMIT, _WAIT} <= pair[1].keys()), (None, {}))
+    if followed is None:
+        return None
+    issues: dict[bytes, dict[int, str]] = {}
+    for entry in spec.instructions:
+        if entry.asynchronous and entry.family in followed.families:
+            roles = issues.setdefault(entry.start, {})
+            for names in (text.split(", ") for lists in entry.operands.values() for text in lists):
+                kinds = ((place, entry.operand_kinds.get(name)) for place, name in enumerate(names))
+                roles |= {place: kind.kind for place, kind in kinds if kind is not None and kind.kind in ("accumulator", "fragment")}
+    fence, commit, wait = steps[_FENCE], steps[_COMMIT], steps[_WAIT]
+    opcodes = Asynchronous(issues, fence.instruction.encode(), commit.instruction.encode(), wait.instruction.encode())
+
+    @functools.lru_cache(maxsize=1 << 8)
+    def shape(opcode: bytes) -> bytes:
+        instruction = catalog.meaning(opcode.decode(errors="replace"))
+        return instruction.variant.shape.encode() if instruction is not None else b"unknown"
+
+    return Protocol(opcodes, shape, fence.source, wait.source)
+
 
 _AGAIN = examples.WGMMA.replace("{%f0, %f1, %f2, %f3}", "{%f4, %f5, %f6, %f7}")
 _COPY = "\n".join(f"mov.b32 %f{number + 4}, %f{number};" for number in range(4))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptxmma.check import async_protocol, costs, flow
-from ptxmma.check.constant_descriptors import ConstantDescriptors
+from ptxmma.check import costs, flow
+from ptxmma.check.descriptors import ConstantDescriptors, TensorDescriptors
 from ptxmma.check.proxies import Proxies
 from ptxmma.check.remarks import Remark
-from ptxmma.check.tensor_descriptors import TensorDescriptors
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.ptx.known_bits import RegisterBits
 from ptxmma.ptx.outline import Outline
@@ -27,7 +26,7 @@ class KernelJudge:
     def __init__(self, catalog: Catalog) -> None:
         self._descriptors = ConstantDescriptors(catalog)
         self._tensor_descriptors = TensorDescriptors(catalog)
-        self._protocol = async_protocol.protocol(catalog)
+        self._protocol = flow.protocol(catalog)
         self._tensors = TensorKernels(catalog)
         self._proxies = Proxies(catalog)
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
@@ -50,7 +49,7 @@ class KernelJudge:
         yield from self._tensors.of_kernel(function, opcodes, bits, target, self._tensor_descriptors.product)
         yield from self._tensor_descriptors.of_function(function, opcodes, bits, target)
 
-    def _of_flow(self, function: Function, opcodes: Set[bytes], protocol: async_protocol.Protocol) -> Iterator[tuple[Remark, bytes]]:
+    def _of_flow(self, function: Function, opcodes: Set[bytes], protocol: flow.Protocol) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the order of asynchronous instructions; of a module for debugging, the one that they are not followed."""
         if function.module.debug:
             first = flow.first_issue(function, protocol)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from ptxmma.check import (
     advice,
     asm_operands,
-    constant_descriptors,
     costs,
     diagnosis,
     flow,
@@ -18,7 +17,6 @@ from ptxmma.check import (
     overwriting,
     proxies,
     remarks,
-    tensor_descriptors,
     tensor_kernels,
     tensor_memory,
 )

@@ -21,8 +21,7 @@ import msgspec
 
 from ptxmma.generator import optional_operands
 from ptxmma.model import Case, Cases, Condition, CoordinateSize, Extents, Form, InstructionSet, Range
-from ptxmma.model.conditions import Values
-from ptxmma.model.fields import Formula, Identifier
+from ptxmma.model.fields import Formula, Identifier, Values
 
 #: A JSON Schema, or a part of one.
 Schema = dict[str, Any]

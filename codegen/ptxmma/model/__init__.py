@@ -6,12 +6,11 @@ back.  Everything else (variants, operands, targets) is derived from them by the
 Every ``source`` is a section number of the PTX ISA (``"9.7.14.6.3"``) or says who observed the fact (``"ptxas 13.5"``, ``"H200"``).
 """
 
-from ptxmma.model.block_format import BlockFormat, BlockScaling
-from ptxmma.model.conditions import Condition, Entry, Facts, matches
 from ptxmma.model.database import Database, Layout, LayoutDigits, Spec
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorField, DescriptorFormat, FieldCase, MaskExample
-from ptxmma.model.element import Carrier, Container, ElementType, RegisterType, Types
+from ptxmma.model.element import BlockFormat, BlockScaling, Carrier, Container, ElementType, RegisterType, Types
 from ptxmma.model.erratum import Erratum, Overwriting, Quirk
+from ptxmma.model.fields import Condition, Entry, Facts, matches
 from ptxmma.model.instruction import (
     Accumulation,
     Extents,
@@ -43,12 +42,11 @@ from ptxmma.model.memory import (
     Swizzle,
     TensorMap,
 )
-from ptxmma.model.peak import Rate, Throughput
 from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, Step
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
 from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity
-from ptxmma.model.target import Gpu, IsaVersion, ReleaseFloor, Target
+from ptxmma.model.target import Gpu, IsaVersion, Rate, ReleaseFloor, Target, Throughput
 from ptxmma.model.tensor_layout import Selection, TensorLayout
 from ptxmma.model.tensor_product import (
     ProductDepth,

@@ -6,21 +6,18 @@ import functools
 from typing import Any
 
 from ptxmma.model.bitmap import BitMap
-from ptxmma.model.block_format import BlockFormat, BlockScaling
-from ptxmma.model.conditions import Entry, Facts, matches
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorFormat
 from ptxmma.model.digits import Term
-from ptxmma.model.element import Types
+from ptxmma.model.element import BlockFormat, BlockScaling, Types
 from ptxmma.model.erratum import Erratum
-from ptxmma.model.fields import Formula, Identifier, Name
+from ptxmma.model.fields import Entry, Facts, Formula, Identifier, Name, matches
 from ptxmma.model.instruction import InstructionSet
 from ptxmma.model.memory import SharedMemory
-from ptxmma.model.peak import Throughput
 from ptxmma.model.protocol import Protocol
 from ptxmma.model.register_layout import RegisterLayout
 from ptxmma.model.space import REGISTERS, Space
 from ptxmma.model.sparsity import Choice, Granularity
-from ptxmma.model.target import Gpu, IsaVersion, Target
+from ptxmma.model.target import Gpu, IsaVersion, Target, Throughput
 from ptxmma.model.tensor_layout import TensorLayout
 from ptxmma.model.tensor_product import TensorProducts
 

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.conditions import Condition, Entry
-from ptxmma.model.fields import SOME, Binary, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, like
+from ptxmma.model.fields import SOME, Binary, Condition, Entry, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, like
 from ptxmma.model.instruction import Statement
 
 _Bit = Annotated[int, Meta(ge=0, le=63)]

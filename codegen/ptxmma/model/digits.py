@@ -14,8 +14,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from ptxmma.model import formula
-from ptxmma.model.conditions import Entry
-from ptxmma.model.fields import Formula, Identifier
+from ptxmma.model.fields import Entry, Formula, Identifier
 from ptxmma.model.formula import FormulaError
 
 

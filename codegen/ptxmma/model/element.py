@@ -1,4 +1,4 @@
-"""Element types, their containers, and the register types that carry them."""
+"""Element types, their containers, the register types that carry them, and the scale factors of blocks of elements."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.conditions import Condition, Entry
-from ptxmma.model.fields import SOME, Name, Natural, Positive, Source, Text, like
+from ptxmma.model.fields import SOME, Condition, Entry, Name, Natural, Positive, Source, Text, like
 
 
 class ElementType(Entry, frozen=True, kw_only=True):
@@ -106,9 +105,30 @@ class Carrier(Entry, frozen=True, kw_only=True):
 
 
 class Types(Entry, frozen=True, kw_only=True):
-    """Element types, their containers, and the register types that carry them."""
+    """Element types, their containers, the register types that carry them, and the scale factors of blocks of elements."""
 
     elements: tuple[ElementType, ...] = ()
     containers: tuple[Container, ...] = ()
     registers: tuple[RegisterType, ...] = ()
     carriers: tuple[Carrier, ...] = ()
+
+
+class BlockScaling(Entry, frozen=True, kw_only=True):
+    """The scale factors of some instructions."""
+
+    of: tuple[Condition, ...]  # the instructions: {"kind": ("kind::mxf4",), "scale_vec": ("scale_vec::2X",)}
+    types: Annotated[tuple[Name, ...], SOME]  # ("ue8m0",)
+    blocks: Positive  # scale factors of each row along K
+    source: Source
+
+
+class BlockFormat(Entry, frozen=True, kw_only=True):
+    """A block-scaled number format: elements that share a scale factor, block by block."""
+
+    name: Name  # "mxfp8_e4m3"
+    title: Text  # "MXFP8 with E4M3 elements"
+    element: Name  # type of the elements: "e4m3"
+    scale: Name  # type of the scale factors: "ue8m0"
+    block: Positive  # neighbouring elements that share one: 32
+    of: tuple[Condition, ...]  # the instructions that multiply matrices of it
+    source: Source

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.conditions import Condition, Entry
-from ptxmma.model.fields import SOME, Name, Positive, Source, TargetName, Text, VersionText
+from ptxmma.model.fields import SOME, Condition, Entry, Name, Positive, Source, TargetName, Text, VersionText
 
 
 class Quirk(Entry, frozen=True, kw_only=True):

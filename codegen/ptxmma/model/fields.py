@@ -1,4 +1,4 @@
-"""Types for the fields of entries, most of them strings with a pattern.
+"""The base of all entries, conditions, and the types of fields, most of them strings with a pattern.
 
 The JSON Schemas of the spec and of the database come from these annotations.  msgspec itself does not match the patterns: the
 generator holds the YAML against the schemas, so that the library reads the database without matching thousands of strings again.
@@ -6,8 +6,10 @@ generator holds the YAML against the schemas, so that the library reads the data
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
 
@@ -39,3 +41,31 @@ Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 #: A list with at least one entry: ``Annotated[tuple[Name, ...], SOME]``.
 SOME = Meta(min_length=1)
+
+#: The values that a condition reads: qualifiers, ``family``, ``m``, ``n``, ``k``, ``bits`` … of one variant or operand.
+Facts = Mapping[str, str | int]
+#: The values that a condition allows: tokens or numbers.
+Values = tuple[str | int, ...]
+
+#: Each key must have one of its listed values; several conditions in a list: any of them.
+Condition = Annotated[
+    dict[Annotated[str, like(r"^[a-z_]+$", "a qualifier or another fact")], Values],
+    Meta(min_length=1, description="each key must have one of its values"),
+]
+
+
+def matches(conditions: Sequence[Condition], facts: Facts) -> bool:
+    """Tell whether any of the conditions holds; an empty list always does.  A missing fact counts as ``""``."""
+    if not conditions:
+        return True
+    for condition in conditions:
+        for key, allowed in condition.items():
+            if facts.get(key, "") not in allowed:
+                break
+        else:
+            return True
+    return False
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The base of all entries: immutable; unknown keys are errors."""

@@ -8,8 +8,22 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from ptxmma.model import formula
-from ptxmma.model.conditions import Condition, Entry
-from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, Token, VersionText, like
+from ptxmma.model.fields import (
+    SOME,
+    Condition,
+    Entry,
+    Formula,
+    Identifier,
+    Name,
+    Natural,
+    Positive,
+    Source,
+    TargetName,
+    Text,
+    Token,
+    VersionText,
+    like,
+)
 
 #: A size; larger ones are slips.  The rules judge the sizes that a value spells.
 Extent = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": 4096})]

@@ -6,9 +6,8 @@ import functools
 import re
 from typing import Annotated, Literal
 
-from ptxmma.model.conditions import Entry
 from ptxmma.model.digits import Term, terms
-from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Positive, Source, Text, like
+from ptxmma.model.fields import SOME, Entry, Formula, Identifier, Name, Natural, Positive, Source, Text, like
 from ptxmma.model.instruction import Statement
 
 #: A swizzle mode by name: "128B".

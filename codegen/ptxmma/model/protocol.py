@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ptxmma.model.conditions import Entry
-from ptxmma.model.fields import SOME, Name, Source, Text, like
+from ptxmma.model.fields import SOME, Entry, Name, Source, Text, like
 
 
 class Step(Entry, frozen=True, kw_only=True):

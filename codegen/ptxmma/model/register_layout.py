@@ -6,8 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from ptxmma.model.conditions import Condition, Entry
-from ptxmma.model.fields import SOME, Formula, Identifier, Let, Name, Positive, Source, TargetName, Text, like
+from ptxmma.model.fields import SOME, Condition, Entry, Formula, Identifier, Let, Name, Positive, Source, TargetName, Text, like
 
 
 class Case(Entry, frozen=True, kw_only=True):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ptxmma.model.conditions import Condition, Entry
-from ptxmma.model.fields import SOME, Identifier, Natural, Positive, Source, TargetName, Text
+from ptxmma.model.fields import SOME, Condition, Entry, Identifier, Natural, Positive, Source, TargetName, Text
 from ptxmma.model.instruction import Statement
 from ptxmma.model.tensor_layout import TensorLayout
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.conditions import Condition, Entry, Facts, matches
-from ptxmma.model.fields import SOME, Binary, Positive, Source, Text, like
+from ptxmma.model.fields import SOME, Binary, Condition, Entry, Facts, Positive, Source, Text, like, matches
 
 #: The fault of a field of metadata; ``"out of order"``: with its indices in ascending order it would be legal.
 Fault = Literal["equal indices", "out of order", "illegal"]

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.conditions import Condition, Entry
 from ptxmma.model.digits import Term, inverse, terms
-from ptxmma.model.fields import SOME, Formula, Identifier, Name, Natural, Source, Text
+from ptxmma.model.fields import SOME, Condition, Entry, Formula, Identifier, Name, Natural, Source, Text
 
 #: The kinds of operands that have layouts in tensor memory.
 TensorKind = Literal["tensor-accumulator", "tensor-matrix", "tensor-scales", "tensor-metadata", "tensor-copy"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ptxmma.model.conditions import Condition, Entry
-from ptxmma.model.fields import SOME, Name, Positive, Source, TargetName
+from ptxmma.model.fields import SOME, Condition, Entry, Name, Positive, Source, TargetName
 from ptxmma.model.instruction import Range
 
 
