@@ -1,7 +1,8 @@
-"""The faults of descriptors that instructions of tensor memory take, as far as their bits are known.
+"""The faults of the descriptors that instructions take, as far as their bits are known.
 
-An instruction descriptor is judged by its opcode, and the descriptors of A and B by the product that it makes of the opcode.  Where the
-product is not known, they are judged by what holds for every product.
+The start of a matrix is rarely a constant, but its strides and its swizzle usually are: each is judged if all bits are known that it
+depends on.  An instruction descriptor is judged by its opcode, and the descriptors of A and B by the product that it makes of the opcode.
+Where the product is not known, they are judged by what holds for every product.
 """
 
 from __future__ import annotations
@@ -43,11 +44,18 @@ RULES: Mapping[str, Rule] = {
         f"mov.b64 %rd1, 0x4000040000010040;\nmov.b64 %rd2, %rd1;\nwgmma.fence.sync.aligned;\n{examples.WGMMA}",
         f"mov.b64 %rd1, 0x4000004000010040;\nmov.b64 %rd2, %rd1;\nwgmma.fence.sync.aligned;\n{examples.WGMMA}",
     ),
+    "instruction-descriptor": Rule(
+        "An instruction descriptor is one of its opcode: it has a legal M and N, types of its kind, and no bits that must be 0.",
+        "Assemblers do not see what the descriptor holds. With another, behaviour is undefined.",
+        "Let ptxmma.descriptors.of_product make it; ptxmma descriptor instruction f16 0x8400490 shows the fields of one.",
+        examples.tensor_kernel("mov.b32 %r1, 0x8420490;", examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT),
+        examples.tensor_kernel("mov.b32 %r1, 0x8400490;", examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT),
+    ),
 }
 
 
-class _Described(NamedTuple):
-    """An operand that is a descriptor."""
+class _MatrixDescriptor(NamedTuple):
+    """An operand of an asynchronous instruction that is a descriptor."""
 
     place: int  # its number among the operands
     matrix: Multiplicand
@@ -57,8 +65,8 @@ class _Described(NamedTuple):
     source: str
 
 
-class ConstantDescriptors:
-    """Judges descriptors by a database."""
+class MatrixDescriptors:
+    """Judges the descriptors of asynchronous instructions with accumulators in registers by a database."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -75,7 +83,7 @@ class ConstantDescriptors:
                 reported.add(message)
                 yield Remark(function.operand(statement, each.place), "warning", "descriptor", message), issue.opcode
 
-    def _doubts(self, outline: Outline, known: KnownBits) -> Iterator[tuple[Issue, _Described, str]]:
+    def _doubts(self, outline: Outline, known: KnownBits) -> Iterator[tuple[Issue, _MatrixDescriptor, str]]:
         """The doubts about the descriptors of asynchronous instructions, each with its instruction."""
         for issue in outline.issues:
             operands = issue.operands
@@ -88,7 +96,7 @@ class ConstantDescriptors:
                 for text in self._wrong(known.of(operands[each.place]), majorness, each.matrix, each.family):
                     yield issue, each, text
 
-    def _descriptors(self, opcode: bytes, listed: tuple[bool, ...]) -> list[_Described]:
+    def _descriptors(self, opcode: bytes, listed: tuple[bool, ...]) -> list[_MatrixDescriptor]:
         """The descriptors among the operands of an instruction, by which of its operands are lists."""
         instruction = self._catalog.meaning(spelling_of(opcode))
         forms = instruction.forms if instruction is not None else ()
@@ -102,7 +110,7 @@ class ConstantDescriptors:
                 kinds = ((number, other) for number, other in enumerate(form.operands) if other.of == operand.of)
                 number, other = next(((number, other) for number, other in kinds if other.kind == "majorness"), (None, operand))
                 meanings: dict[int | None, str] = {value: name for name, value in other.meanings.items()}
-                described.append(_Described(place, matrix, instruction.family, number, meanings, operand.source))
+                described.append(_MatrixDescriptor(place, matrix, instruction.family, number, meanings, operand.source))
         return described
 
     def _wrong(self, bits: Bits, majorness: str | None, matrix: Multiplicand, family: str) -> list[str]:
@@ -115,16 +123,6 @@ class ConstantDescriptors:
         return self._texts[key]
 
 
-RULES: Mapping[str, Rule] = {
-    "instruction-descriptor": Rule(
-        "An instruction descriptor is one of its opcode: it has a legal M and N, types of its kind, and no bits that must be 0.",
-        "Assemblers do not see what the descriptor holds. With another, behaviour is undefined.",
-        "Let ptxmma.descriptors.of_product make it; ptxmma descriptor instruction f16 0x8400490 shows the fields of one.",
-        examples.tensor_kernel("mov.b32 %r1, 0x8420490;", examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT),
-        examples.tensor_kernel("mov.b32 %r1, 0x8400490;", examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT),
-    ),
-}
-
 _MATRIX, _PRODUCT, _MASK = "shared-descriptor", "instruction-descriptor", "column-mask"
 #: The field that only products with a mask read.
 _SHIFT = "max_shift"
@@ -133,7 +131,7 @@ _RULES = {_MATRIX: "descriptor", _PRODUCT: "instruction-descriptor", _MASK: "des
 
 
 class _Described(NamedTuple):
-    """An operand that is a descriptor."""
+    """An operand of an instruction of tensor memory that is a descriptor."""
 
     place: int  # its number among the operands
     kind: str
@@ -150,7 +148,7 @@ class _Product(NamedTuple):
 
 
 class TensorDescriptors:
-    """Judges descriptors by a database; answers are remembered."""
+    """Judges the descriptors of instructions of tensor memory by a database; answers are remembered."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxmma.check import costs, flow
-from ptxmma.check.descriptors import ConstantDescriptors, TensorDescriptors
+from ptxmma.check.descriptors import MatrixDescriptors, TensorDescriptors
 from ptxmma.check.proxies import Proxies
 from ptxmma.check.remarks import Remark
 from ptxmma.check.tensor_kernels import TensorKernels
@@ -24,7 +24,7 @@ class KernelJudge:
     """Judges kernels by a database, and remembers what it has seen."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._descriptors = ConstantDescriptors(catalog)
+        self._descriptors = MatrixDescriptors(catalog)
         self._tensor_descriptors = TensorDescriptors(catalog)
         self._protocol = flow.protocol(catalog)
         self._tensors = TensorKernels(catalog)

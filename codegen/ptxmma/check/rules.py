@@ -8,6 +8,7 @@ from ptxmma.check import (
     advice,
     asm_operands,
     costs,
+    descriptors,
     diagnosis,
     flow,
     instruction_judge,
@@ -26,8 +27,8 @@ from ptxmma.check.rule import Rule
 FINDERS = (
     advice,
     asm_operands,
-    constant_descriptors,
     costs,
+    descriptors,
     diagnosis,
     flow,
     instruction_judge,
@@ -37,7 +38,6 @@ FINDERS = (
     overwriting,
     proxies,
     remarks,
-    tensor_descriptors,
     tensor_kernels,
     tensor_memory,
 )
