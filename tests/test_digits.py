@@ -20,7 +20,7 @@ from ptxmma.generator.tensor_proof import uses
 from ptxmma.model import formula
 from ptxmma.model.bitmap import BitMap
 from ptxmma.model.digit_map import DigitMap, LayoutMap
-from ptxmma.model.digits import NotDigitsError, Term, inverse, terms
+from ptxmma.model.digits import NotDigitsError, Summand, inverse, terms
 
 _AXES = {"row": 128, "col": 24}
 
@@ -37,7 +37,7 @@ _AXES = {"row": 128, "col": 24}
     ],
 )
 def test_formulas_are_read_as_digits(text: str, digits: list[tuple[Any, ...]]) -> None:
-    assert list(terms({"lane": text}, _AXES)) == [Term("lane", *each) for each in digits]
+    assert list(terms({"lane": text}, _AXES)) == [Summand("lane", *each) for each in digits]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def _maps(draw: st.DrawFn, axes: Mapping[str, int] = _FREE, coordinates: Sequenc
 
 
 @st.composite
-def _terms(draw: st.DrawFn, axes: Mapping[str, int], coordinates: Sequence[str]) -> tuple[list[Term], dict[str, int]]:
+def _terms(draw: st.DrawFn, axes: Mapping[str, int], coordinates: Sequence[str]) -> tuple[list[Summand], dict[str, int]]:
     """The terms of a random map, and its axes."""
     sizes = {axis: draw(st.lists(st.sampled_from((2, 3, 4, 6)), max_size=3)) for axis in axes}
     for axis, least in axes.items():
@@ -79,9 +79,9 @@ def _terms(draw: st.DrawFn, axes: Mapping[str, int], coordinates: Sequence[str])
     split = []
     for axis, step, size in digits:
         coordinate = draw(st.sampled_from(coordinates))
-        split.append(Term(coordinate, str(weights[coordinate]), axis, str(step), str(size)))
+        split.append(Summand(coordinate, str(weights[coordinate]), axis, str(step), str(size)))
         weights[coordinate] *= size * draw(st.sampled_from((1, 1, 1, 2)))
-    split += [Term(name, str(draw(st.integers(1, 3))), "") for name in coordinates if draw(st.integers(0, 5)) == 5]
+    split += [Summand(name, str(draw(st.integers(1, 3))), "") for name in coordinates if draw(st.integers(0, 5)) == 5]
     below = {axis: math.prod(each[:-1]) for axis, each in sizes.items()}
     return split, {axis: draw(st.integers(max(math.prod(each) - below[axis] + 1, 1), math.prod(each))) for axis, each in sizes.items()}
 
@@ -104,7 +104,7 @@ def _image(layout: LayoutMap, points: Mapping[str, Any]) -> list[tuple[int, ...]
 
 
 @given(_terms(_FREE, ("lane", "column")))
-def test_a_map_goes_there_and_back(drawn: tuple[list[Term], dict[str, int]]) -> None:
+def test_a_map_goes_there_and_back(drawn: tuple[list[Summand], dict[str, int]]) -> None:
     made = DigitMap.of(*drawn, ("lane", "column"), {})
     points = _points(made.axes)
     places, count = set(_image(made, points)), math.prod(made.axes.values())

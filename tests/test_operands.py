@@ -179,9 +179,9 @@ def test_every_space_answers_alike(opcode: str, name: str, given: dict[str, Any]
             assert seen.setdefault(one, numbers) == numbers
         back = operand.coords(*_given_back(operand, place))
         assert back[: len(numbers)] == numbers
-    with pytest.raises(TypeError, match=f"{operand.axes[-1]} is missing; the coordinates are {operand.axes[0]}"):
+    with pytest.raises(TypeError, match=f"^{operand.name}: {operand.axes[-1]} is missing; the coordinates are {operand.axes[0]}"):
         operand.locate(*[0] * (len(operand.axes) - 1))
-    with pytest.raises(TypeError, match="beside does not fit; the coordinates are"):
+    with pytest.raises(TypeError, match=f"^{operand.name}: beside does not fit; the coordinates are"):
         operand.locate(*[0] * len(operand.axes), beside=1)
 
 

@@ -108,9 +108,9 @@ def test_places_outside_are_refused() -> None:
         match=r"nothing of the operand lies at cta = 0, lane = 16, column = 0, bit = 0; its layout is D of M = 64 without \.ws: ",
     ):
         d.coords(16, 0)
-    with pytest.raises(TypeError, match="col is missing"):
+    with pytest.raises(TypeError, match=r"^d-tmem: col is missing"):
         d.locate(3)
-    with pytest.raises(TypeError, match="half does not fit; the coordinates are row, col"):
+    with pytest.raises(TypeError, match=r"^d-tmem: half does not fit; the coordinates are row, col"):
         d.locate(3, 4, half=1)
 
 
@@ -236,7 +236,9 @@ def test_the_opcode_alone_says_what_it_does_not_state() -> None:
     assert instruction.shape is None
     d = instruction.operand("d-tmem")
     with pytest.raises(
-        ValueError, match=r"the opcode does not state m, n, dtype, atype, btype: give them to ptxmma\.instruction\(opcode, m=\.\.\., n"
+        ValueError,
+        match=r"^d-tmem of tcgen05\.mma: the opcode does not state m, n, dtype, atype, btype: "
+        r"give them to ptxmma\.instruction\(opcode, m=\.\.\., n",
     ):
         d.locate(37, 200)
 

@@ -133,6 +133,7 @@ def _layout(spec: Spec, kind: str, plan: Plan, bit_map: BitMap) -> Layout:
         apart=entry.apart,
         steps=steps,
         threads=plan.threads,
+        warps=max(plan.threads // spec.lanes, 1),
         entry=plan.entry,
         map=bit_map,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxmma.model.bitmap import BitMap
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorFormat
-from ptxmma.model.digits import Term
+from ptxmma.model.digits import Summand
 from ptxmma.model.element import BlockFormat, BlockScaling, Types
 from ptxmma.model.erratum import Erratum
 from ptxmma.model.fields import Entry, Facts, Formula, Identifier, Name, matches
@@ -100,6 +100,7 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
     apart: tuple[str, ...] = ()  # axes that belong to no coordinates
     steps: dict[str, int] = {}  # inputs and outputs whose numbers are multiples of more than 1: {"bit": 4}
     threads: int
+    warps: int = 1  # the warps that these threads are
     entry: int  # index of the spec's entry
     map: BitMap
 
@@ -115,6 +116,11 @@ class Layout(Entry, frozen=True, kw_only=True, dict=True):
     def to_axes(self) -> BitMap:
         """The map from ``(i, lane)``, or from ``(lane, bit)``, to the axes, in whichever direction the formula is written."""
         return self.map if self.map.outputs.keys() == self.axes.keys() else self.map.inverse()
+
+    @property
+    def lane_bits(self) -> int:
+        """The bits of a thread's number that count within its warp; the bits above them count warps."""
+        return (self.threads // self.warps).bit_length() - 1
 
     @property
     def zeros(self) -> dict[str, int]:
@@ -162,7 +168,7 @@ class LayoutDigits(Entry, frozen=True, kw_only=True):
     """The digits of a layout whose formulas serve many sizes, and the way back that follows from them."""
 
     layout: Name  # "layout_b", of tensor memory
-    terms: tuple[Term, ...]
+    terms: tuple[Summand, ...]
     back: dict[Identifier, Formula]  # each axis from the coordinates: {"row": "lane % 64 + 64 * cta"}
 
 

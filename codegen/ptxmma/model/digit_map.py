@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ptxmma.model import formula
-from ptxmma.model.digits import NotDigitsError, Term
+from ptxmma.model.digits import NotDigitsError, Summand
 from ptxmma.model.formula import FormulaError
 
 #: The coordinate of a digit that leads nowhere: it numbers copies, or in an inverse the numbers between two digits.
@@ -166,7 +166,7 @@ class DigitMap(LayoutMap, frozen=True, dict=True):
     origin: dict[str, int] = {}
 
     @classmethod
-    def of(cls, split: Sequence[Term], axes: Mapping[str, int], coordinates: Iterable[str], numbers: Mapping[str, int]) -> DigitMap:
+    def of(cls, split: Sequence[Summand], axes: Mapping[str, int], coordinates: Iterable[str], numbers: Mapping[str, int]) -> DigitMap:
         """The map of terms whose formulas read ``numbers``.
 
         Args:

@@ -29,7 +29,7 @@ class NotDigitsError(ValueError):
         self.coordinate = coordinate
 
 
-class Term(Entry, frozen=True):
+class Summand(Entry, frozen=True):
     """One digit of an axis in the formula of a coordinate, ``32 * (row % 64 // 16)``.  Its numbers are formulas themselves."""
 
     coordinate: Identifier  # the coordinate that the digit moves: "lane"
@@ -42,7 +42,7 @@ class Term(Entry, frozen=True):
     added: tuple[Identifier, ...] = ()  # numbers that are added to the number of the axis: ("scale_id",)
 
 
-def terms(at: Mapping[str, str], axes: Mapping[str, Any]) -> Iterator[Term]:
+def terms(at: Mapping[str, str], axes: Mapping[str, Any]) -> Iterator[Summand]:
     """The digits that formulas add up, coordinate by coordinate, in the order in which they are written.
 
     Raises:
@@ -64,7 +64,7 @@ def _summands(tree: ast.expr) -> Iterator[ast.expr]:
         yield tree
 
 
-def _term(coordinate: str, tree: ast.expr, axes: Mapping[str, Any]) -> Term:
+def _term(coordinate: str, tree: ast.expr, axes: Mapping[str, Any]) -> Summand:
     weight: ast.expr = ast.Constant(1)
     while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
         if _axes(tree.left, axes) and _axes(tree.right, axes):
@@ -72,9 +72,9 @@ def _term(coordinate: str, tree: ast.expr, axes: Mapping[str, Any]) -> Term:
         factor, tree = (tree.right, tree.left) if _axes(tree.left, axes) else (tree.left, tree.right)
         weight = _joined(weight, ast.Mult(), factor)
     if not _axes(tree, axes):
-        return Term(coordinate, ast.unparse(_joined(weight, ast.Mult(), tree)), "")
+        return Summand(coordinate, ast.unparse(_joined(weight, ast.Mult(), tree)), "")
     axis, step, size, added = _digit(tree, axes)
-    return Term(coordinate, ast.unparse(weight), axis, ast.unparse(step), "" if size is None else ast.unparse(size), added)
+    return Summand(coordinate, ast.unparse(weight), axis, ast.unparse(step), "" if size is None else ast.unparse(size), added)
 
 
 def _digit(tree: ast.expr, axes: Mapping[str, Any]) -> tuple[str, ast.expr, ast.expr | None, tuple[str, ...]]:
@@ -110,7 +110,7 @@ def _joined(left: ast.expr, operator: ast.operator, right: ast.expr) -> ast.expr
     return ast.BinOp(left, operator, right)
 
 
-def inverse(split: Sequence[Term], axes: Mapping[str, Any]) -> dict[str, str]:
+def inverse(split: Sequence[Summand], axes: Mapping[str, Any]) -> dict[str, str]:
     """The formulas back: each axis from the coordinates, by reading its digits.
 
     ``lane: "row % 64 + 64 * (col // (n // 2))"`` and ``column: "col % (n // 2)"`` give ``row: "lane % 64"`` and
@@ -118,8 +118,8 @@ def inverse(split: Sequence[Term], axes: Mapping[str, Any]) -> dict[str, str]:
     the one before.  A place where nothing lies leads to some number.
     """
     back: dict[str, str] = {}
-    above: dict[str, Term] = {}  # the term with the next higher weight
-    read: dict[str, list[tuple[Term, ast.expr]]] = {axis: [] for axis in axes}
+    above: dict[str, Summand] = {}  # the term with the next higher weight
+    read: dict[str, list[tuple[Summand, ast.expr]]] = {axis: [] for axis in axes}
     offsets = {term.coordinate: term.weight for term in split if not term.axis}
     for term in reversed([term for term in split if term.axis]):
         value: ast.expr = ast.Name(term.coordinate)

@@ -6,7 +6,7 @@ import functools
 import re
 from typing import Annotated, Literal
 
-from ptxmma.model.digits import Term, terms
+from ptxmma.model.digits import Summand, terms
 from ptxmma.model.fields import SOME, Entry, Formula, Identifier, Name, Natural, Positive, Source, Text, like
 from ptxmma.model.instruction import Statement
 
@@ -67,7 +67,7 @@ class CanonicalLayout(Entry, frozen=True, kw_only=True, dict=True):
         return "k" if self.majorness == "K" else "x"
 
     @functools.cached_property
-    def terms(self) -> tuple[Term, ...]:
+    def terms(self) -> tuple[Summand, ...]:
         """The digits of the formula.
 
         Raises:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.digits import Term, inverse, terms
+from ptxmma.model.digits import Summand, inverse, terms
 from ptxmma.model.fields import SOME, Condition, Entry, Formula, Identifier, Name, Natural, Source, Text
 
 #: The kinds of operands that have layouts in tensor memory.
@@ -47,7 +47,7 @@ class TensorLayout(Entry, frozen=True, kw_only=True, dict=True):
     source: Source
 
     @functools.cached_property
-    def terms(self) -> tuple[Term, ...]:
+    def terms(self) -> tuple[Summand, ...]:
         """The digits of the formulas.
 
         Raises:

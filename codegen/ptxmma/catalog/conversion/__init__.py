@@ -12,7 +12,7 @@ import msgspec
 
 from ptxmma.arguments import in_range
 from ptxmma.catalog.conversion import cuda
-from ptxmma.catalog.conversion.exchanges import TEXTS, Arrange, Bit, Kind, Registers, Shuffle, Step, expression, plan, word_size
+from ptxmma.catalog.conversion.exchanges import SHUFFLED, TEXTS, Arrange, Bit, Kind, Registers, Shuffle, Step, expression, plan, word_size
 from ptxmma.catalog.conversion.sides import GROUPS, Side, Stride, match, order, reordered, side
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
@@ -49,9 +49,9 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shuffles(self) -> int:
-        """The shuffles of 32-bit registers that a thread executes."""
+        """The shuffles that a thread executes."""
         exchanged = sum(isinstance(step, Shuffle) and step.mask != 0 for step in self.steps)
-        return exchanged * max(self.target.bits // 32, 1)
+        return exchanged * max(self.target.bits // SHUFFLED, 1)
 
     @property
     def word(self) -> int:

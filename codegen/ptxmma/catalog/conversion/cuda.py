@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from ptxmma.catalog.conversion.exchanges import Arrange, Shuffle, Step, expression, word_size
 from ptxmma.catalog.conversion.sides import Side
 
-#: The width of registers that ``__byte_perm`` takes, and of its selectors of four bytes.
-_REGISTER, _BYTE = 32, 8
+#: The bytes that ``__byte_perm`` gives.
+_PERMUTED = 4
+_BYTE = 8
 _FULL_WARP = "0xffffffffu"
 
 
@@ -98,7 +99,7 @@ def _joined(elements: Sequence[int], size: int, words: Sequence[str], bits: int)
         return " | ".join(parts)
     wide = bits // _BYTE
     sources = [(word, part * wide + byte) for word, part in places for byte in range(wide)]
-    sources += sources[:1] * (_REGISTER // _BYTE - len(sources))
+    sources += sources[:1] * (_PERMUTED - len(sources))
     if len(used) <= 2:
         return _permuted(sources, words)
     half = len(sources) // 2

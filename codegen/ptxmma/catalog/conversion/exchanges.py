@@ -12,8 +12,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-#: The bits of a lane: shuffles reach the threads of one warp, of which four are a quad.
-LANE_BITS, _QUAD_BITS = 5, 2
+#: The bits of a thread's number in its quad: four threads.
+_QUAD_BITS = 2
+#: The bits that ``shfl.sync`` moves.
+SHUFFLED = 32
 
 #: Conversions by their cost.
 Kind = Literal["same", "registers", "prmt", "quad", "warp", "memory"]
@@ -180,12 +182,13 @@ def _rounds(origin: Mapping[Bit, Bit], words: Sequence[int], taken: Sequence[int
     partners = {word: lane for word, lane in come.items() if lane in go}  # the same bit on both sides: the threads swap
     rest = [lane for lane in sorted(go) if lane not in partners.values()]
     partners |= dict(zip((word for word in come if word not in partners), rest, strict=True))
+    lane_bits = sum(bit.name == "lane" for bit in origin)
     for turn in range(1 << len(taken)):
-        lanes, takes, sends = [], [], [0] * (1 << LANE_BITS)
-        for lane in range(1 << LANE_BITS):
+        lanes, takes, sends = [], [], [0] * (1 << lane_bits)
+        for lane in range(1 << lane_bits):
             word = turn ^ sum((lane >> bit & 1) << place for place, bit in partners.items())
             old = {"lane": 0, "i": 0}
-            for bit in range(LANE_BITS):
+            for bit in range(lane_bits):
                 old[origin[Bit("lane", bit)].name] |= (lane >> bit & 1) << origin[Bit("lane", bit)].bit
             for place, bit in enumerate(taken):
                 old[origin[Bit("i", bit)].name] |= (word >> place & 1) << origin[Bit("i", bit)].bit

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ptxmma.catalog.conversion.exchanges import LANE_BITS, Bit
+from ptxmma.catalog.conversion.exchanges import Bit
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
@@ -108,7 +108,7 @@ def side(operand: Operand | TensorFragment) -> Side:
         if bit < inside or axis not in layout.growing or 1 << number < layout.grows_by:
             places[Bit("i", bit)] = Stride(called[axis], 1 << number)
     elements = len(places)
-    places |= {_thread(bit): Stride(called[axis], 1 << number) for bit, (axis, number) in enumerate(layout.to_axes.bits["lane"])}
+    places |= {_thread(layout, bit): Stride(called[axis], 1 << number) for bit, (axis, number) in enumerate(layout.to_axes.bits["lane"])}
     # The terms of a sum may be in any order, and the columns of what is stored; metadata fixes the order of a packed A.
     stored = layout.plane[1] if operand.kind == "fragment" and operand.access == "read" else ""
     ordered = "" if operand.sparsity else layout.summed or stored
@@ -131,9 +131,9 @@ def _called(layout: Layout) -> dict[str, str]:
     return {axis: axis for axis in layout.axes} | dict(zip(layout.plane, _PLANE, strict=True))
 
 
-def _thread(bit: int) -> Bit:
+def _thread(layout: Layout, bit: int) -> Bit:
     """A bit of the number of a thread, which may count through several warps."""
-    return Bit("lane", bit) if bit < LANE_BITS else Bit("warp", bit - LANE_BITS)
+    return Bit("lane", bit) if bit < layout.lane_bits else Bit("warp", bit - layout.lane_bits)
 
 
 def _through_memory(fragment: TensorFragment) -> Side:

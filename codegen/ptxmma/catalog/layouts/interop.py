@@ -62,7 +62,7 @@ def to_triton(layout: Layout, n: int | None = None) -> Bases:
     if places.axes[value] & places.axes[value] - 1:
         raise ValueError(f"n = {n}: Triton's linear layouts need a power of two")
     order = [name for name in (*_leads(layout), *layout.plane) if name] if layout.kind == "fragment" else list(places.coordinates)
-    bases, warp = places.bases(*order), 5
+    bases, warp = places.bases(*order), layout.lane_bits
     return {"register": bases[value], "lane": bases[thread][:warp], "warp": bases[thread][warp:]}
 
 

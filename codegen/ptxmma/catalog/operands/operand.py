@@ -326,7 +326,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return math.prod(self._leads.values())
 
     @functools.cached_property
-    def _register(self) -> np.dtype[Any]:
+    def register_dtype(self) -> np.dtype[Any]:
         """The dtype of a register: the C type that the CUDA wrappers give it."""
         import numpy as np
 
@@ -358,7 +358,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         from ptxmma.arrays.shapes import not_empty
 
         wanted = (self.fragment().threads, self.registers)
-        words = elements.bits(registers, self._register.itemsize, "registers")
+        words = elements.bits(registers, self.register_dtype.itemsize, "registers")
         if words.shape[-2:] != wanted:
             axes = f"(..., {wanted[0]}, {wanted[1]})"
             raise ValueError(f"registers have shape {words.shape}; {self.name} takes {axes}: threads, registers of each")
@@ -378,7 +378,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
             packed = np.ascontiguousarray(order.pack(order.fold(shifted.swapaxes(-1, -2))).swapaxes(-4, -3))
         else:
             packed = self.tiling.pack(self.tiling.fold(shifted))
-        return packed.view(self._register)
+        return packed.view(self.register_dtype)
 
     def _unpacked(self, words: Array) -> Array:
         """Return the whole tiles of a grid of registers."""

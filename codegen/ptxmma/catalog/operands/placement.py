@@ -23,6 +23,11 @@ class Placement:
     __slots__ = ()
     sizes: dict[str, int]
 
+    @property
+    def name(self) -> str:
+        """The name that errors have: of the operand, or of its layout."""
+        raise NotImplementedError
+
     @functools.cached_property
     def axes(self) -> tuple[str, ...]:
         """The axes that name a part, in order: ``("row", "col")``; empty for an operand without a layout."""
@@ -91,7 +96,7 @@ class Placement:
                 fault = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
             else:
                 fault = f"{len(coordinates)} coordinates were given"
-            raise TypeError(f"{fault}; the coordinates are {', '.join((*axes, *self.selections))}")
+            raise TypeError(f"{self.name}: {fault}; the coordinates are {', '.join((*axes, *self.selections))}")
         point = {axis: in_range(axis, given.get(axis, 0), self.sizes[axis], check=check) for axis in axes}
         return point | self._selected({name: given[name] for name in self.selections if name in given})
 
@@ -103,7 +108,9 @@ class Placement:
             ValueError: a value that is not legal.
         """
         if unknown := given.keys() - self.selections.keys():
-            raise TypeError(f"{', '.join(sorted(unknown))} does not fit; its selections: {', '.join(self.selections) or 'none'}")
+            raise TypeError(
+                f"{self.name}: {', '.join(sorted(unknown))} does not fit; its selections: {', '.join(self.selections) or 'none'}"
+            )
         chosen = {}
         for name, legal in self.selections.items():
             chosen[name] = integer(name, given.get(name, legal[0]))

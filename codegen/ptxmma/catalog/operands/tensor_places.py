@@ -77,6 +77,11 @@ class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
     shift: int = 0
 
     @property
+    def name(self) -> str:
+        """The title of the layout."""
+        return self.layout.title
+
+    @property
     def apart(self) -> tuple[str, ...]:
         """The axes that number copies of the same data."""
         return self.layout.apart
@@ -195,8 +200,11 @@ def of(memory: Space, kind: str, matrix: str, facts: Facts, numbers: Mapping[str
     """
     entries = (entry for entry in memory.layouts if entry.operand == kind and entry.matrix in ("", matrix))
     entry = next((entry for entry in entries if matches(entry.of, facts)), None)
-    if entry is None:
-        return None
+    return None if entry is None else with_numbers(memory, entry, numbers)
+
+
+def with_numbers(memory: Space, entry: TensorLayout, numbers: Mapping[str, int]) -> TensorPlaces:
+    """Return an entry of the spec with the numbers that its formulas read."""
     known = dict(numbers)
     shift = known.get("shift", 0) if _ELEMENT in formula.names(formula.parse(entry.unit)) else 0
     legal = {one.name: one.values for one in entry.selections if matches(one.when, known)}

@@ -29,7 +29,9 @@ class Placed(TensorAddress):
         if not isinstance(variant, Product):
             missing = resolution.unstated(context.spec, variant)
             arguments = ", ".join(f"{name}=..." for name in missing)
-            return known | {"why": f"the opcode does not state {', '.join(missing)}: give them to ptxmma.instruction(opcode, {arguments})"}
+            named = f"{context.name} of {variant.instruction.name}"  # opcodes that leave the same open share an operand
+            stated = f"the opcode does not state {', '.join(missing)}: give them to ptxmma.instruction(opcode, {arguments})"
+            return known | {"why": f"{named}: {stated}"}
         placed = resolution.places(context.spec, variant, context.entry.kind, context.entry.of)
         if placed is None:
             shape = ", ".join(f"{name} = {value}" for name, value in variant.chosen)

@@ -11,8 +11,6 @@ from ptxmma.model.bitmap import Run
 
 #: With more rows or columns in a panel, a fragment is drawn with a cell for each register.
 _MOST_CELLS = 16
-#: Bits of a thread's place in its warp.
-_WARP_BITS = 5
 
 
 def _spread(runs: Sequence[Run], name: str, value: int) -> int:
@@ -60,7 +58,7 @@ def by_register(layout: Layout, columns: int, per_register: int) -> bool:
 
 def _warp_rows(layout: Layout) -> int:
     """Rows that belong to one warp, where the rows are many and each warp has rows of its own; else 0."""
-    warp = layout.map.bits["lane"][_WARP_BITS:]
+    warp = layout.map.bits["lane"][layout.lane_bits :]
     row, _ = layout.plane
     top = layout.map.outputs.get(row, 0) - len(warp)
     return 1 << top if warp and layout.rows > _MOST_CELLS and warp == tuple((row, top + bit) for bit in range(len(warp))) else 0
@@ -138,7 +136,7 @@ def seen(target: str) -> str:
 
 def _other_warps(layout: Layout, high: int) -> Panel:
     """The rows and threads of the warps above the first, which lie alike: bits of the warp lead to the highest bits of the row."""
-    warps, threads = range(1, layout.rows // high), 1 << _WARP_BITS
+    warps, threads = range(1, layout.rows // high), 1 << layout.lane_bits
     return Panel(
         head="the other warps, like warp 0",
         corner="row",

@@ -174,13 +174,14 @@ def _disabled(instruction: Instruction, given: Any, address: int, m: int, n: int
     """Return which elements of D are in the lanes of a mask, whose first word has the lowest lanes (PTX ISA 9.7.16.10.9.1)."""
     mask, result = operand_of(instruction, "lane-mask"), product_operands(instruction).d
     assert isinstance(result, TensorOperand)
-    words = [in_range(mask.name, integer(mask.name, word), 1 << 32) for word in np.asarray(given).tolist()]
+    width = 8 * mask.register_dtype.itemsize
+    words = [in_range(mask.name, integer(mask.name, word), 1 << width) for word in np.asarray(given).tolist()]
     if len(words) != mask.registers:
-        raise ValueError(f"{mask.name} has {len(words)} words; it takes {mask.registers}, the first of lanes 0 to 31")
+        raise ValueError(f"{mask.name} has {len(words)} words; it takes {mask.registers}, the first of lanes 0 to {width - 1}")
     placed = result.placed()
     place, start = placed.locate(*np.indices((m, n))), placed.start(address)
     lane = place.lane + start.lane + placed.memory.most("lane") * place.cta
-    return np.asarray(np.array(words, np.uint64)[lane // 32] >> (lane % 32).astype(np.uint64) & np.uint64(1), bool)
+    return np.asarray(np.array(words, np.uint64)[lane // width] >> (lane % width).astype(np.uint64) & np.uint64(1), bool)
 
 
 def _zero_columns(instruction: Instruction, descriptor: int, m: int, n: int) -> Array:

@@ -14,11 +14,9 @@ from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.catalog.operands import tensor_places
 from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
-from ptxmma.model import Facts, Space
+from ptxmma.model import Space, TensorLayout
 
 _BYTE = 8
-#: A product whose scale factors of B lie as the ones of any A or B of one CTA do.
-_FACTS: Facts = {"name": "tcgen05.mma", "cta_group": "cta_group::1", "m": 128, "blocks": 1}
 
 
 class Step(NamedTuple):
@@ -106,16 +104,22 @@ def _places(lines: int, blocks: int, database: DatabaseLike) -> tuple[Place, int
     return known, step(lines, 1, -(-blocks // blocks_of_cell(database)) * blocks_of_cell(database), database=database).column
 
 
-def _memory(database: DatabaseLike) -> Space:
-    """The tensor memory of products that are scaled.
+def _scales_of_b(database: DatabaseLike) -> tuple[Space, TensorLayout]:
+    """The first layout of scale factors of B, which lie as the ones of any A or B of one CTA do, and its memory.
 
     Raises:
         ValueError: the database has none.
     """
-    memory = catalog(database).database.spec.tensor_memory_of(_FACTS)
-    if memory is None:
-        raise ValueError("the database has no scale factors in tensor memory")
-    return memory
+    for memory in catalog(database).database.spec.tensor_memories:
+        for layout in memory.layouts:
+            if (layout.operand, layout.matrix) == ("tensor-scales", "b"):
+                return memory, layout
+    raise ValueError("the database has no scale factors in tensor memory")
+
+
+def _memory(database: DatabaseLike) -> Space:
+    """The memory in which scale factors lie."""
+    return _scales_of_b(database)[0]
 
 
 def _most_lines(database: DatabaseLike) -> int:
@@ -167,7 +171,4 @@ def of_lines(lines: int, blocks: int, database: DatabaseLike = None) -> TensorPl
 def _layout(lines: int, blocks: int, database: DatabaseLike) -> TensorPlaces:
     """The layout of the spec for so many lines and blocks."""
     numbers = {"m": 0, "n": lines, "blocks": blocks, "ctas": 1, "ratio": 1}
-    placed = tensor_places.of(_memory(database), "tensor-scales", "b", _FACTS, numbers)
-    if placed is None:
-        raise ValueError("the database has no scale factors in tensor memory")
-    return placed
+    return tensor_places.with_numbers(*_scales_of_b(database), numbers)
