@@ -29,7 +29,7 @@ from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.products import resolution
 from ptxmma.generator import optional_operands
 from ptxmma.generator.emit import docs
-from ptxmma.generator.emit.docs import form_examples, form_groups, mathematics, rest
+from ptxmma.generator.emit.docs import form_groups, form_page, mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.fragment_relations import Relations
@@ -713,7 +713,7 @@ def test_examples_in_cuda_compile(compiler: Nvcc, groups: list[FormGroup], outpu
     for number, group in enumerate(groups):
         blocks = cuda_blocks(outputs[f"{group.path}.rst"])
         assert len(blocks) == 2, group.path
-        shown = form_examples.chosen(group.own)
+        shown = form_page.chosen(group.own)
         assert all(shown.identifier in block or shown.canonical in block for block in blocks)
         target = next((one for one in _COMPILED if shown.accepted_by().get(one, Version("99")) <= compiler.ptx), None)
         if target is None:

@@ -26,7 +26,7 @@ from ptxmma.catalog.operands import TensorOperand
 from ptxmma.cli import main
 from ptxmma.cli.layout_tables import cell_text
 from ptxmma.generator.emit import javascript
-from ptxmma.generator.emit.docs import tensor_uses
+from ptxmma.generator.emit.docs import tensor_page
 from ptxmma.matrices.arrangements import arrangement, names
 from ptxmma.matrices.descriptors import Descriptor, suspicions
 from ptxmma.matrices.pictures import colour
@@ -630,7 +630,7 @@ def test_a_product_is_chosen_by_what_its_descriptor_says(page: Any) -> None:
 
 def test_pages_open_their_layout_of_tensor_memory(catalog: Catalog, page: Any) -> None:
     """The links of pages name operands as PTX does."""
-    for use in tensor_uses.uses(catalog):
+    for use in tensor_page.uses_of(catalog):
         _go(page, use.explorer.partition("#")[2])
         text = page.get_by_label("About the cell").inner_text()
         assert re.search(rf"^{use.places.layout.name} · ", text, re.MULTILINE), use
@@ -642,7 +642,7 @@ def test_pages_open_their_layout_of_tensor_memory(catalog: Catalog, page: Any) -
 
 def test_pages_open_a_product_in_the_registers_of_their_load(catalog: Catalog, page: Any) -> None:
     loads = [instruction for instruction in catalog.all(lambda entry: entry.operation == "tensor-load") if instruction.extents["n"] == 4]
-    links = {load.canonical: tensor_uses.loaded(catalog, load) for load in loads}
+    links = {load.canonical: tensor_page.loaded(catalog, load) for load in loads}
     assert {spelling for spelling, link in links.items() if not link} == {spelling for spelling in links if ".16x32bx2." in spelling}
     for spelling, link in links.items():
         if link:

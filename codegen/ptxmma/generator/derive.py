@@ -9,10 +9,10 @@ from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.roles import ROLES, OperandKeys
 from ptxmma.catalog.variants import Variant, representatives
-from ptxmma.generator import shared_proof, stated, tensor_proof
+from ptxmma.generator import register_proof, shared_proof, tensor_proof
 from ptxmma.generator.build import Positions
-from ptxmma.generator.evaluation import EntryError, evaluate_entry, thread, variables_of
 from ptxmma.generator.problems import Problem, SpecError, clash, of_use
+from ptxmma.generator.register_proof import EntryError, evaluate_entry, thread, variables_of
 from ptxmma.model import Database, Layout, LayoutDigits, RegisterLayout, Spec, formula
 from ptxmma.model.bitmap import BitMap, NotLinearError, Points, linear
 from ptxmma.model.formula import FormulaError
@@ -58,7 +58,7 @@ def derive(spec: Spec, positions: Positions) -> Database:
             problems.append(clash(message, here, first))
     problems += _one_function(positions, [layout for layout, _ in derived.values()])
     if not problems:
-        problems = list(stated.check(spec, positions, [(plan, layout) for layout, plan in derived.values()]))
+        problems = list(register_proof.check(spec, positions, [(plan, layout) for layout, plan in derived.values()]))
         problems += [*tensor_proof.problems(spec, positions), *shared_proof.problems(spec, positions)]
     if problems:
         raise SpecError({problem.position: problem for problem in reversed(problems)}.values())  # a slip meets many plans: the first

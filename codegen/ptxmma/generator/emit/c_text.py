@@ -1,12 +1,17 @@
-"""Names and text of the spec in C: identifiers, macro names, string literals and comments that cannot be broken out of."""
+"""Names, texts and conditions of the spec in C.
+
+Identifiers, macro names, string literals, comments that cannot be broken out of, and expressions over a struct of the facts that
+conditions test.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ptxmma.catalog.names.cplusplus import part_of_name
+from ptxmma.model import Condition
 
 #: A name as part of an identifier.
 identifier = part_of_name
@@ -47,3 +52,37 @@ def listing(items: Iterable[str]) -> list[str]:
         else:
             lines.append(f" *     {item}")
     return lines
+
+
+#: The function that writes a value of a fact in C.
+Write = Callable[[str], str]
+#: The C expression of a fact, and the function that writes its values.
+Fact = tuple[str, Write]
+
+
+def any_of(conditions: Sequence[Condition], facts: Mapping[str, Fact]) -> str:
+    """An expression that is true where any of the conditions holds; ``1`` for an empty list.
+
+    Args:
+        conditions: conditions of the spec.
+        facts: the C expression of each fact, and the function that writes its values.
+    """
+    return _joined((all_of(condition, facts) for condition in conditions), " || ") or "1"
+
+
+def all_of(condition: Condition, facts: Mapping[str, Fact]) -> str:
+    """An expression that is true where each fact of a condition has one of its values."""
+    return _joined((among(*facts[key], values) for key, values in condition.items()), " && ")
+
+
+def among(expression: str, write: Write, values: Iterable[str | int]) -> str:
+    """An expression that is true where a fact has one of some values."""
+    return _joined((f"{expression} == {value if isinstance(value, int) else write(value)}" for value in values), " || ")
+
+
+def _joined(parts: Iterable[str], operator: str) -> str:
+    """Parts under one operator, each in parentheses where it has another."""
+    every = list(parts)
+    if len(every) == 1:
+        return every[0]
+    return operator.join(f"({part})" if " || " in part or " && " in part else part for part in every)

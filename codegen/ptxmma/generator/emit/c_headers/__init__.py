@@ -11,9 +11,9 @@ from ptxmma.catalog.descriptors.shared_formats import matrix_formats, read_by, s
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.names.cplusplus import enumerator
 from ptxmma.generator.emit import Output, c_text, formula_text, tensor_functions
-from ptxmma.generator.emit.c_headers import descriptor_structs, mask_functions, tensor_headers, variant_lists
-from ptxmma.generator.emit.c_headers.declarations import Function
+from ptxmma.generator.emit.c_headers import descriptor_structs, layout_functions, variant_lists
 from ptxmma.generator.emit.c_headers.family_layouts import Family
+from ptxmma.generator.emit.c_headers.layout_functions import Function
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.model import CanonicalLayout, Condition, DescriptorFormat, SharedMemory, Spec, Swizzle, Target
 
@@ -67,13 +67,13 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         yield file("shared_memory.h", "shared_memory.h", "spec/shared_memory.yaml", **_shared_memory(spec, spec.shared_memory))
     for memory in spec.tensor_memories:
         headers.append(f"{tensor_functions.module(memory)}.h")
-        values = {"memory": memory, "title": tensor_functions.title(memory), "functions": tensor_headers.groups(memory)}
+        values = {"memory": memory, "title": tensor_functions.title(memory), "functions": layout_functions.tensor_groups(memory)}
         yield file(headers[-1], "tensor_memory.h", "spec/tensor_memory.yaml", **values)
     if spec.descriptors:
         headers.append("descriptors.h")
         names = {"kinds": descriptor_structs.kinds(spec.descriptors), "enumerator": enumerator}
         structs = [descriptor_structs.struct(spec, format) for format in spec.descriptors]
-        masks_of_columns = [mask_functions.mask(spec, entry) for entry in spec.column_masks]
+        masks_of_columns = [descriptor_structs.mask(spec, entry) for entry in spec.column_masks]
         yield file("descriptors.h", "descriptors.h", "spec/descriptors.yaml", structs=structs, masks=masks_of_columns, **names)
         yield rows("descriptor_fields.def", "spec/descriptors.yaml", "PTXMMA_DESCRIPTOR_FIELD", *_descriptor_fields(spec))
     yield file("ptxmma.h", "ptxmma.h", "spec", headers=headers)

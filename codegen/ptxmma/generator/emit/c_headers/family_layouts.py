@@ -9,8 +9,18 @@ from typing import NamedTuple
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import c_text
-from ptxmma.generator.emit.c_headers.declarations import Function, Macro
-from ptxmma.generator.emit.c_headers.layout_functions import KINDS, LayoutUse, axis, functions, macros, plural, reads, title
+from ptxmma.generator.emit.c_headers.layout_functions import (
+    KINDS,
+    Function,
+    LayoutUse,
+    Macro,
+    axis,
+    functions,
+    macros,
+    plural,
+    reads,
+    title,
+)
 from ptxmma.model import COPY, Granularity, Layout, RegisterLayout, Spec, matches
 
 # --- layouts by shape -------------------------------------------------------------------------------------------------------

@@ -1,8 +1,12 @@
-"""The C functions and macros of a layout: its formula, the inverse, what goes with its kind, its sizes; and the words for them."""
+"""The C functions and macros of a layout: its formula, the inverse, what goes with its kind, its sizes; and the words for them.
+
+A layout in tensor memory has a function for each of its results.
+"""
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -10,11 +14,47 @@ from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.layouts.expressions import gather
 from ptxmma.catalog.operands import Operand
-from ptxmma.generator.emit import c_text
-from ptxmma.generator.emit.c_headers.declarations import Function, Macro, stem
+from ptxmma.generator.emit import c_text, tensor_functions
 from ptxmma.generator.emit.formula_text import to_c
-from ptxmma.model import Cases, Granularity, Layout, RegisterLayout, Spec, formula
+from ptxmma.generator.emit.tensor_functions import TensorFunction
+from ptxmma.model import Cases, Granularity, Layout, RegisterLayout, Space, Spec, formula
 from ptxmma.model.bitmap import BitMap
+
+_WORD = re.compile(r"\w+")
+
+
+class Function(NamedTuple):
+    """One C function whose parameters and result are all ``uint32_t``."""
+
+    brief: str
+    name: str
+    parameters: tuple[str, ...]
+    expression: str
+
+    @property
+    def signature(self) -> str:
+        """Name and parameters, on two lines where one is too short."""
+        start, inner = f"PTXMMA_CONSTEXPR_FN uint32_t {self.name}(", ", ".join(f"uint32_t {name}" for name in self.parameters)
+        return f"{start}{inner})" if len(start) + len(inner) + 3 <= c_text.WIDTH else f"{start}\n    {inner})"
+
+    @property
+    def unused(self) -> list[str]:
+        """The parameters that the expression does not read."""
+        read = set(_WORD.findall(self.expression))
+        return [name for name in self.parameters if name not in read]
+
+
+class Macro(NamedTuple):
+    """One macro, ``NAME`` or ``NAME(n)``."""
+
+    name: str
+    value: str
+
+
+def stem(layout: Layout) -> str:
+    """The start of the names of a layout's functions; in capitals the start of its macros' names."""
+    return f"ptxmma_{c_text.identifier(layout.name)}"
+
 
 # --- words ------------------------------------------------------------------------------------------------------------------
 
@@ -202,3 +242,28 @@ def _fragment_sizes(layout: Layout, use: LayoutUse, spec: Spec) -> list[Macro]:
     sizes |= {plural(axis): value for axis, value in own.items() if axis in layout.apart}
     parameters = [f"({name})" for name in variant.ranging]
     return [Macro(f"{prefix}_{name.upper()}" + "".join(one for one in parameters if one in value), value) for name, value in sizes.items()]
+
+
+class TensorGroup(NamedTuple):
+    """The C functions of one mapping in tensor memory, with what is said of them."""
+
+    title: str
+    notes: tuple[str, ...]
+    source: str
+    functions: list[Function]
+
+
+def tensor_groups(memory: Space) -> list[TensorGroup]:
+    """The functions of the header of tensor memory."""
+    return [_tensor_group(memory, function) for function in tensor_functions.functions(memory)]
+
+
+def _tensor_group(memory: Space, function: TensorFunction) -> TensorGroup:
+    """``ptxmma_tensor_layout_b_lane`` and so on: a function with several results is several, and the way back has their names."""
+    stem = f"ptxmma_{memory.name}_{function.name.removesuffix('_inverse')}"
+    several = len(function.results) > 1
+    made = [
+        Function(function.title, f"{stem}_{name}" if several else stem, function.parameters, to_c(text))
+        for name, text in function.results.items()
+    ]
+    return TensorGroup(function.title.replace("``", "`"), tuple(note.replace("``", "`") for note in function.notes), function.source, made)

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import c_text
-from ptxmma.generator.emit.c_headers.declarations import stem
-from ptxmma.generator.emit.c_headers.layout_functions import functions
+from ptxmma.generator.emit.c_headers.layout_functions import functions, stem
 from ptxmma.model import formula
 
 

@@ -26,13 +26,12 @@ from ptxmma.generator.emit.docs import (
     sparsity_page,
     spec_pages,
     tensor_page,
-    tensor_uses,
     tool_pages,
 )
 from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
-from ptxmma.generator.emit.docs.tensor_uses import TensorUse
+from ptxmma.generator.emit.docs.tensor_page import TensorUse
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.generator.proven import attached
 from ptxmma.model import Spec
@@ -52,7 +51,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     gallery = Gallery(spec)
     forms = {entry.name: family.rows(spec, entry, catalog.of(entry.name)) for entry in spec.instructions}
     groups = form_groups.groups(catalog)
-    families, placed = list(dict.fromkeys(entry.family for entry in spec.instructions)), tensor_uses.uses(catalog)
+    families, placed = list(dict.fromkeys(entry.family for entry in spec.instructions)), tensor_page.uses_of(catalog)
     pages = [
         *_families(spec, groups, families, forms),
         *_forms(catalog, gallery, groups, placed),

@@ -5,22 +5,24 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ptxmma.catalog import evidence
 from ptxmma.catalog.descriptors.shared_formats import read_by
-from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.instructions.user_names import type_groups
+from ptxmma.catalog.names import cplusplus
 from ptxmma.catalog.names.links import EXPLORER, explorer
+from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.roles import Parameter
 from ptxmma.generator.emit.docs import (
-    form_examples,
     form_sections,
     instruction_tables,
     layout_sections,
     rest,
     spec_pages,
     struct_tables,
-    tensor_uses,
+    tensor_page,
 )
 from ptxmma.generator.emit.docs.errata_page import errata_list
 from ptxmma.generator.emit.docs.family import (
@@ -39,7 +41,7 @@ from ptxmma.generator.emit.docs.family import (
 from ptxmma.generator.emit.docs.form_groups import FormGroup, page_label
 from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
-from ptxmma.generator.emit.docs.tensor_uses import TensorUse
+from ptxmma.generator.emit.docs.tensor_page import TensorUse
 from ptxmma.matrices.operations import operation
 from ptxmma.model import InstructionSet, Spec, Version
 
@@ -59,8 +61,8 @@ def page(
     first = {name: instruction_tables.representatives(variants) for name, (_, variants) in entries.items()}
     uses = [use for name, (entry, _) in entries.items() for use in layout_sections.uses(spec, gallery, group.label, entry, first[name])]
     sections = layout_sections.sections(spec, evidence.of(catalog.database), relations, uses)
-    shown = form_examples.chosen(group.own)
-    sets, loaded = [entry for entry, _ in entries.values()], tensor_uses.loaded(catalog, shown)
+    shown = chosen(group.own)
+    sets, loaded = [entry for entry, _ in entries.values()], tensor_page.loaded(catalog, shown)
     return {
         "title": rest.text(group.title),
         "page_labels": [group.label, *map(page_label, group.aliases)],
@@ -81,10 +83,10 @@ def page(
         "sizes": _sizes(group.own),
         "registers": layout_sections.layout_table(uses),
         "layouts": list(sections.values()),
-        "tensor": tensor_uses.table([use for use in placed if use.instruction in entries], _ROOT),
+        "tensor": tensor_page.table([use for use in placed if use.instruction in entries], _ROOT),
         "products": form_sections.product_tables(spec, group.own),
         "targets": spec_pages.target_table(spec, _accepted(spec, list(itertools.chain.from_iterable(forms.values())))),
-        "example": form_examples.examples(shown),
+        "example": examples(shown),
         "memory": _memory(spec, group),
         "links": _shared(spec, sets),
         "errata": errata_list(erratum for erratum in _of(group.members, Instruction.errata) if erratum.when),
@@ -222,3 +224,78 @@ def _shared(spec: Spec, entries: Sequence[InstructionSet]) -> list[str]:
         ),
     ]
     return [f":ref:`{label}`: {what}" for here, label, what in pages if here]
+
+
+#: The name of a parameter: the last word before what says that it is an array.
+_NAME = re.compile(r"(\w+)\)?(?:\[\d+\])*$")
+_INDENT = "  "
+
+
+class Examples(NamedTuple):
+    """Lines of source text."""
+
+    header: str
+    cplusplus: list[str]
+    assembly: list[str]
+    python: list[str]
+
+
+def chosen(instructions: tuple[Instruction, ...]) -> Instruction:
+    """The variant that examples show: documented, and with the widest result; of many sizes the first."""
+    return max(instructions, key=lambda instruction: (instruction.documented, _result_bits(instruction)))
+
+
+def _result_bits(instruction: Instruction) -> int:
+    written = (operand for form in instruction.forms for operand in form.operands if operand.access != "read")
+    return max((operand.bits for operand in written), default=0)
+
+
+def examples(instruction: Instruction) -> Examples:
+    """The examples of an instruction, with the operands of its first form."""
+    form = instruction.forms[0] if instruction.forms else OperandForm("", "", ())
+    said = cplusplus.shown(instruction)
+    # The first overload takes immediates as template arguments.
+    parts = cplusplus.ways([cplusplus.parameters(operand, operand.c_type) for operand in form.operands])[0]
+    parameters = [part.parameter for part in parts if part.parameter]
+    function = f"__device__ void {instruction.operation.replace('-', '_')}({', '.join(parameters)})"
+    return Examples(said.header, _call(instruction, form, parts, said, function), _assembly(said, function), python(instruction))
+
+
+def _call(instruction: Instruction, form: OperandForm, parts: list[Parameter], said: cplusplus.Shown, function: str) -> list[str]:
+    """A function that calls the wrapper, and the alias that names it in the typed front."""
+    given = ", ".join(name[1] for part in parts if part.parameter and (name := _NAME.search(part.parameter)))
+    constants = [str(cplusplus.usual(operand)) for operand, part in zip(form.operands, parts, strict=True) if _needed(operand, part)]
+    template = f"<{', '.join(constants)}>" if constants else ""
+    lines = [f"#include <{said.header}>", ""]
+    if said.front:
+        lines += [f"using {instruction.operation.title().replace('-', '')} = {said.front};", ""]
+    return [*lines, f"{function} {{", f"{_INDENT}ptxmma::{instruction.identifier}{template}({given});", "}"]
+
+
+def _needed(operand: Operand, part: Parameter) -> bool:
+    """Return whether a template argument must be given."""
+    return bool(part.template) and operand.default is None
+
+
+def _assembly(said: cplusplus.Shown, function: str) -> list[str]:
+    return ["#include <stdint.h>", "", f"{function} {{", *(_INDENT + line for line in said.statements[0].splitlines()), "}"]
+
+
+def python(instruction: Instruction) -> list[str]:
+    """An element of each fragment, and back; empty without fragments."""
+    operands = {operand.name: operand for form in instruction.forms for operand in form.operands}
+    shown = [operand for operand in operands.values() if operand.layout is not None and operand.layout.kind == "fragment"]
+    if not shown:
+        return []
+    lines = [">>> import ptxmma", f'>>> instruction = ptxmma.instruction("{instruction.canonical}")']
+    for operand in shown:
+        lane, i = 5, operand.elements - 1
+        place = operand.coords(lane, i)
+        axes = ", ".join(f"{axis}={number}" for axis, number in zip(operand.axes, place, strict=True))
+        lines += [
+            f'>>> instruction.operand("{operand.name}").coords(lane={lane}, i={i})  # {", ".join(operand.axes)}',
+            repr(place),
+            f'>>> instruction.operand("{operand.name}").locate({axes})  # lane, i',
+            repr(operand.locate(*place)),
+        ]
+    return lines

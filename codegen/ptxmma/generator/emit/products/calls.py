@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.names.cplusplus import enumerator, header, hint_parameters, identifier, parameters
 from ptxmma.catalog.names.product_family import ProductFamily
-from ptxmma.generator.emit.c_conditions import Fact, among, any_of
+from ptxmma.generator.emit.c_text import Fact, among, any_of
 from ptxmma.generator.emit.products.facts import open_fields, scale_ids
 from ptxmma.model import Condition, DescriptorField, matches
 

@@ -10,7 +10,7 @@ from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.catalog.operands.tensor_places import Place
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.generator.emit import c_text
-from ptxmma.generator.emit.c_conditions import Fact, Write, among
+from ptxmma.generator.emit.c_text import Fact, Write, among
 from ptxmma.model import DescriptorField, DescriptorFormat, formula
 
 

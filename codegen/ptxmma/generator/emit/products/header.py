@@ -12,7 +12,7 @@ from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.catalog.names.product_types import USUAL_SCALE
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.catalog.requirements import targets_of
-from ptxmma.generator.emit.c_conditions import Fact, all_of, among, any_of
+from ptxmma.generator.emit.c_text import Fact, all_of, among, any_of
 from ptxmma.generator.emit.cuda.functions import Guards
 from ptxmma.generator.emit.products.facts import coordinates, majorness_macro, open_fields, scale_ids, writer
 from ptxmma.generator.emit.tensor_functions import read_numbers

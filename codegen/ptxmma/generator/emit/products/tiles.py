@@ -7,7 +7,7 @@ from typing import Any
 from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by
 from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.generator.emit import c_text
-from ptxmma.generator.emit.c_conditions import Fact, among, any_of
+from ptxmma.generator.emit.c_text import Fact, among, any_of
 from ptxmma.generator.emit.cuda.functions import Guards
 from ptxmma.generator.emit.products.facts import majorness_macro, type_macro
 from ptxmma.model import DescriptorFormat, SharedMemory, Spec
