@@ -31,7 +31,7 @@ import toy_output
 from cuda_calls import Kernels, Nvcc
 from header_programs import EXTERNAL
 from ptxmma import paths
-from ptxmma.catalog.descriptors.product_descriptor import of_product as instruction_of_product
+from ptxmma.catalog.descriptors.lookup import of_product as instruction_of_product
 from ptxmma.catalog.instructions import Catalog, UnknownInstruction, catalog
 from ptxmma.catalog.names.product_types import product_of_type, type_of_product
 from ptxmma.catalog.operands.tensor_places import TensorPlaces

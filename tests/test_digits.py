@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.layouts.cute_text import from_cute
+from ptxmma.catalog.layouts.interop import from_cute
 from ptxmma.generator.tensor_proof import uses
 from ptxmma.model import formula
 from ptxmma.model.bitmap import BitMap

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import ptxmma
 from header_programs import run, write_headers
 from ptxmma import paths
-from ptxmma.catalog.descriptors.product_descriptor import codec_of, of_product
+from ptxmma.catalog.descriptors.lookup import codec_of, of_product
 from ptxmma.cli import main
 from ptxmma.generator import pipeline
 

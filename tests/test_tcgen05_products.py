@@ -18,7 +18,7 @@ import ptxmma
 from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, library, run, write_headers
 from ptxmma import paths, shared_memory
-from ptxmma.catalog.descriptors.product_descriptor import codec_of
+from ptxmma.catalog.descriptors.lookup import codec_of
 from ptxmma.catalog.instructions import Instruction, catalog
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.products import product_rules, resolution

@@ -10,8 +10,7 @@ import pytest
 
 import ptxmma
 from ptxmma import shared_memory, sparse
-from ptxmma.catalog.descriptors.lookup import codec
-from ptxmma.catalog.descriptors.product_descriptor import of_product
+from ptxmma.catalog.descriptors.lookup import codec, of_product
 from ptxmma.catalog.instructions import Missing
 from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.matrices.sparse.patterns import pattern_of

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog.descriptors.bits import mask
 from ptxmma.catalog.descriptors.chosen_product import argument_of, product_of
-from ptxmma.catalog.descriptors.lookup import codec
-from ptxmma.catalog.descriptors.product_descriptor import codec_of, misplaced
+from ptxmma.catalog.descriptors.lookup import codec, codec_of, misplaced
 from ptxmma.catalog.layouts import container
 from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.check import rule_examples as examples

@@ -19,7 +19,7 @@ from ptxmma.catalog.descriptors.codec import Codec as Codec
 from ptxmma.catalog.descriptors.column_masks import zero_columns as zero_columns  # all of these belong to what this module offers
 from ptxmma.catalog.descriptors.lookup import codec as codec
 from ptxmma.catalog.descriptors.lookup import instruction_descriptor as instruction_descriptor
-from ptxmma.catalog.descriptors.product_descriptor import of_product as of_product
+from ptxmma.catalog.descriptors.lookup import of_product as of_product
 from ptxmma.matrices.shared.descriptor import Descriptor as Descriptor
 from ptxmma.matrices.shared.descriptor import base_offset as base_offset
 from ptxmma.matrices.shared.suspicions import Suspicion as Suspicion

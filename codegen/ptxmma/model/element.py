@@ -105,7 +105,7 @@ class Carrier(Entry, frozen=True, kw_only=True):
 
 
 class Types(Entry, frozen=True, kw_only=True):
-    """Element types, their containers, the register types that carry them, and the scale factors of blocks of elements."""
+    """Element types, their containers, and the register types that carry them."""
 
     elements: tuple[ElementType, ...] = ()
     containers: tuple[Container, ...] = ()

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ptxmma.catalog import evidence
-from ptxmma.catalog.descriptors.product_descriptor import of_product
+from ptxmma.catalog.descriptors.lookup import of_product
 from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.layouts.expressions import both_ways

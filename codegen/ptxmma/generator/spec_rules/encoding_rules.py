@@ -11,7 +11,7 @@ from ptxmma.catalog import layouts
 from ptxmma.catalog.descriptors.bits import Value
 from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.descriptors.codec import Codec
-from ptxmma.catalog.descriptors.product_descriptor import SELECTED
+from ptxmma.catalog.descriptors.lookup import SELECTED
 from ptxmma.catalog.descriptors.shared_formats import reads, swizzle_encoding
 from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.products.resolution import OPERATION

@@ -16,8 +16,7 @@ from ptxmma.arguments import in_range, integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.descriptors import column_masks
-from ptxmma.catalog.descriptors.lookup import codec
-from ptxmma.catalog.descriptors.product_descriptor import of_product
+from ptxmma.catalog.descriptors.lookup import codec, of_product
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.matrices.places import operand_of
@@ -32,8 +31,7 @@ from ptxmma.matrices.product_operands import (
     scales_of,
 )
 from ptxmma.matrices.products.guarantees import MANUAL, admitted, guarantees, rounded
-from ptxmma.matrices.products.matrices import Matrices
-from ptxmma.matrices.products.matrix_operands import read
+from ptxmma.matrices.products.matrices import Matrices, read
 
 #: The largest power of two that D is divided by.
 _MOST_SCALE = 15

@@ -29,8 +29,7 @@ from ptxmma.matrices.product_operands import (
 from ptxmma.matrices.products import arithmetic
 from ptxmma.matrices.products.arithmetic import Products
 from ptxmma.matrices.products.guarantees import MANUAL, Bound, guarantees, judged, refuse_unobserved, rounded
-from ptxmma.matrices.products.matrices import Matrices
-from ptxmma.matrices.products.matrix_operands import read
+from ptxmma.matrices.products.matrices import Matrices, read
 from ptxmma.model import ElementType
 
 #: Elements of D that are computed at a time, so that intermediate results stay in a cache, and the fewest rows of them.
