@@ -48,7 +48,10 @@ def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> No
         "wmma.mma.sync.aligned.col.row.m16n16k8.rn.f64.f64.f64.f64",
         "wmma.mma.sync.aligned.row.col.m16n16k8.f64.f64.f64.f64",
     }
-    of_one_matrix = {"ldmatrix.sync.aligned.m8n8.x8.b16", "ldmatrix.sync.aligned.m8n8.x128.b16", "stmatrix.sync.aligned.m8n8.x8.b16"}
+    of_one_matrix = {
+        "ldmatrix.sync.aligned.m8n8.x128.b16",
+        *(f"{name}.sync.aligned.m8n8.x{num}.b16" for name in ("ldmatrix", "stmatrix") for num in (8, 16, 32, 64)),
+    }
     restricted = {
         "fence.proxy.acquire.async::generic.sync_restrict::shared::cluster.cluster",
         "fence.proxy.release.async::generic.sync_restrict::shared::cta.cluster",
