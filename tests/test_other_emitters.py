@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,14 +38,16 @@ def emit(catalog):
 
 
 @pytest.fixture(autouse=True)
-def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of modules in which the command runs."""
     folder = tmp_path / "modules"
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(sys, "modules", {**sys.modules})
-    return folder
+    yield folder
+    for name, module in [*sys.modules.items()]:
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def _module(folder: Path, name: str, text: str) -> None:
@@ -141,6 +144,26 @@ def test_an_emitter_that_fails_leaves_every_file(modules: Path, tmp_path: Path, 
     assert re.search(message, result.stderr, re.S), result.stderr
     assert result.stderr.endswith("nothing was changed\n")
     assert _tree(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+def test_a_spec_whose_proof_fails_goes_before_an_emitter_that_fails(
+    modules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processors: int
+) -> None:
+    """The proofs run beside the emitters; no file is written."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)), raising=False)
+    _module(modules, "good", _GOOD)
+    _module(modules, "bad", _GOOD.replace("mine", "yours") + "    1 / 0")
+    overlay = tmp_path / "overlay"
+    overlay.mkdir()
+    layouts = (_TOY / "layouts.yaml").read_text(encoding="utf-8")
+    (overlay / "layouts.yaml").write_text(layouts.replace("lane >> 2", "lane >> 3"), encoding="utf-8")
+    result = _generate("--emitter", "good", "--emitter", "bad", "--overlay", overlay, "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    problem, count = result.stderr.splitlines()
+    assert re.search(r"layouts\.yaml:11:.*section 3\.3 differs", problem)
+    assert count == "1 problem in the spec"
+    assert not (tmp_path / "out").exists()
 
 
 def test_two_emitters_own_no_folder_together(modules: Path, tmp_path: Path) -> None:

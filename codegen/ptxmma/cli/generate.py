@@ -12,7 +12,7 @@ import click
 from ptxmma import paths
 from ptxmma.cli import Failure
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import DIRECTORY, completed, progress, read, spec_options
+from ptxmma.cli.options import DIRECTORY, completed, progress, refused, spec_options
 
 if TYPE_CHECKING:
     from ptxmma.generator.write import Change
@@ -75,10 +75,11 @@ def command(spec: Path, overlay: Path | None, out: Path | None, only: tuple[str,
     try:
         others = {name: load(registered[name]) for name in only if name not in EMITTERS} | {name: load(name) for name in modules}
         # The spec is read once the lock is held: the run that ends last has the newest.
-        with contextlib.nullcontext() if check and not out.exists() else write.locked(out, waits):
-            catalog = read(spec, overlay)
+        with refused(), contextlib.nullcontext() if check and not out.exists() else write.locked(out, waits):
+            progress(f"reading {spec}")
+            catalog, prove = pipeline.unproven(spec, overlay)
             progress("making the outputs")
-            changes = pipeline.changes(catalog, out, [name for name in only if name in EMITTERS], others)
+            changes = pipeline.changes(catalog, out, [name for name in only if name in EMITTERS], others, prove)
             if not check:
                 progress(f"writing {len(changes)} files to {out}")
                 write.write(changes, out)

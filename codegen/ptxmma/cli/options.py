@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from ptxmma import paths
 from ptxmma.cli.render import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.model import ProductSparsity, Spec
@@ -33,11 +34,19 @@ def spec_options(command: click.decorators.FC) -> click.decorators.FC:
 def read(spec: Path, overlay: Path | None) -> Catalog:
     """Read a spec, or print everything that is wrong with it and exit with 1."""
     from ptxmma.generator import pipeline
-    from ptxmma.generator.problems import SpecError
 
     progress(f"reading {spec}")
-    try:
+    with refused():
         return pipeline.read(spec, overlay)
+
+
+@contextlib.contextmanager
+def refused() -> Iterator[None]:
+    """Print everything that is wrong with a spec that is refused, and exit with 1."""
+    from ptxmma.generator.problems import SpecError
+
+    try:
+        yield
     except SpecError as error:
         click.echo(error, err=True)
         click.echo(f"{len(error.problems)} problem{'s' if len(error.problems) > 1 else ''} in the spec", err=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.roles import ROLES, OperandKeys
 from ptxmma.catalog.variants import Variant, representatives
-from ptxmma.generator import register_proof, shared_proof, tensor_proof
+from ptxmma.generator import register_proof
 from ptxmma.generator.build import Positions
-from ptxmma.generator.problems import Problem, SpecError, clash, of_use
+from ptxmma.generator.problems import Position, Problem, SpecError, clash, of_use
 from ptxmma.generator.register_proof import EntryError, evaluate_entry, thread, variables_of
 from ptxmma.model import Database, Layout, LayoutDigits, RegisterLayout, Spec, formula
 from ptxmma.model.bitmap import BitMap, NotLinearError, Points, linear
@@ -21,8 +23,20 @@ from ptxmma.model.formula import FormulaError
 _UNITS = {"bit": 1, "byte": 8}
 
 
-def derive(spec: Spec, positions: Positions) -> Database:
-    """The database of a spec.
+class Derived(NamedTuple):
+    """A database, and the proofs of the formulas that it does not need.
+
+    Attributes:
+        database: the database.
+        prove: raises :class:`SpecError` if a formula says something else than the manual, or than the digits that it is read as.
+    """
+
+    database: Database
+    prove: Callable[[], None]
+
+
+def derive(spec: Spec, positions: Positions) -> Derived:
+    """The database of a spec; its last proofs may be made later, and in another process.
 
     Raises:
         SpecError: a formula that does not parse, leaves its matrix, misses a part of it or owns one twice, or is not a bit map; a
@@ -57,13 +71,35 @@ def derive(spec: Spec, positions: Positions) -> Database:
             here, first = (positions.at("register_layouts", entry) for entry in (plan.entry, other.entry))
             problems.append(clash(message, here, first))
     problems += _one_function(positions, [layout for layout, _ in derived.values()])
-    if not problems:
-        problems = list(register_proof.check(spec, positions, [(plan, layout) for layout, plan in derived.values()]))
-        problems += [*tensor_proof.problems(spec, positions), *shared_proof.problems(spec, positions)]
-    if problems:
-        raise SpecError({problem.position: problem for problem in reversed(problems)}.values())  # a slip meets many plans: the first
+    _refuse(problems)
     digits = tuple(LayoutDigits(layout=layout.name, terms=layout.terms, back=layout.back) for layout in spec.tensor_layouts)
-    return Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()), digit_layouts=digits)
+    database = Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()), digit_layouts=digits)
+    return Derived(database, functools.partial(_prove, spec, positions, [(plan, layout) for layout, plan in derived.values()]))
+
+
+def _prove(spec: Spec, positions: Positions, planned: Sequence[tuple[Plan, Layout]]) -> None:
+    """Prove what the manual prints, and the layouts of memories, over their whole domains.
+
+    Raises:
+        SpecError: with every problem.
+    """
+    from ptxmma.generator import shared_proof, tensor_proof  # NumPy takes a tenth of a second, and the emitters need none
+
+    proofs = (
+        register_proof.check(spec, positions, planned),
+        tensor_proof.problems(spec, positions),
+        shared_proof.problems(spec, positions),
+    )
+    _refuse(itertools.chain(*proofs))
+
+
+def _refuse(problems: Iterable[Problem]) -> None:
+    """Raise the first problem of each place: a slip meets many plans."""
+    first: dict[Position, Problem] = {}
+    for problem in problems:
+        first.setdefault(problem.position, problem)
+    if first:
+        raise SpecError(first.values())
 
 
 def _one_function(positions: Positions, layouts_: Iterable[Layout]) -> Iterator[Problem]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
-from ptxmma.generator.emit import EMITTERS, Emitter, EmitterError, emit
+from ptxmma.generator.emit import EMITTERS, Emitter, EmitterError, Output, emit
 from ptxmma.generator.load import examine
 from ptxmma.generator.other_emitters import check_apart
 from ptxmma.generator.problems import SpecError
@@ -41,12 +42,20 @@ def _uncollected() -> Iterator[None]:
 
 @_uncollected()
 def read(spec: Path, overlay: Path | None = None) -> Catalog:
-    """Load, build, check and derive a spec; its ``evidence/`` is read on first use.
+    """Load, build, check, derive and prove a spec; its ``evidence/`` is read on first use.
 
     Raises:
         SpecError: every problem of the documents and every violation of a rule that the valid documents allow to check; without these,
             every problem of the formulas.
     """
+    catalog, prove = unproven(spec, overlay)
+    prove()
+    return catalog
+
+
+@_uncollected()
+def unproven(spec: Path, overlay: Path | None = None) -> tuple[Catalog, Callable[[], None]]:
+    """Return what :func:`read` returns, and the proofs that it would make last; :func:`changes` makes them beside the outputs."""
     loaded = examine(spec, overlay)
     try:
         model, positions = build(loaded.documents, loaded.incomplete)
@@ -55,13 +64,20 @@ def read(spec: Path, overlay: Path | None = None) -> Catalog:
         raise SpecError([*loaded.problems, *error.problems]) from None
     if loaded.problems:
         raise SpecError(loaded.problems)
-    catalog = Catalog(derive(model, positions))
+    derived = derive(model, positions)
+    catalog = Catalog(derived.database)
     attach(catalog, spec / "evidence")
-    return catalog
+    return catalog, derived.prove
 
 
 @_uncollected()
-def changes(catalog: Catalog, out: Path, only: Sequence[str] = (), others: Mapping[str, Emitter] = MappingProxyType({})) -> list[Change]:
+def changes(
+    catalog: Catalog,
+    out: Path,
+    only: Sequence[str] = (),
+    others: Mapping[str, Emitter] = MappingProxyType({}),
+    prove: Callable[[], None] | None = None,
+) -> list[Change]:
     """Return the changes below ``out`` that make it match the outputs of the spec.
 
     Args:
@@ -69,9 +85,11 @@ def changes(catalog: Catalog, out: Path, only: Sequence[str] = (), others: Mappi
         out: the output directory.
         only: the names of our outputs to make.
         others: the emitters of other packages to run.  Without these and without names, every output is made that is not on request.
+        prove: the last proofs of a database that is unproven, see :func:`unproven`.
 
     Raises:
-        EmitterError: an emitter fails.
+        SpecError: a proof fails.
+        EmitterError: the proofs succeed, and an emitter fails.
     """
     ours = {folder for emitter in EMITTERS.values() for folder in emitter.folders}
     check_apart(others, {_GENERATED, *ours})
@@ -84,8 +102,17 @@ def changes(catalog: Catalog, out: Path, only: Sequence[str] = (), others: Mappi
     folders -= {folder for name, emitter in EMITTERS.items() if name not in chosen for folder in emitter.folders}
     if names is usual:  # with the files of an output that is listed no more
         folders = {_GENERATED, *(folder for folder in folders if not folder.startswith(f"{_GENERATED}/"))}
+    tasks: list[Callable[[], list[Output]]] = [functools.partial(emit, catalog, *each) for each in chosen.items()]
+    if prove is not None:
+        tasks.insert(0, functools.partial(_proven, prove))  # the first: no emitter's error hides that the spec is wrong
     try:
-        made = in_parallel(lambda name: emit(catalog, name, chosen[name]), [*chosen])
+        made = in_parallel(tasks)
     except BrokenExecutor:
         raise EmitterError(f"a process that made one of {', '.join(chosen)} was ended; the memory may not suffice") from None
     return compare(itertools.chain.from_iterable(made), out, sorted(folders))
+
+
+def _proven(prove: Callable[[], None]) -> list[Output]:
+    """Make the proofs, which give no files."""
+    prove()
+    return []

@@ -55,6 +55,10 @@ class SpecError(Exception):
         self.problems = sorted(set(problems))
         super().__init__("\n".join(_lines(self.problems)))
 
+    def __reduce__(self) -> tuple[type[SpecError], tuple[list[Problem]]]:
+        """Make a copy in another process from the problems, not from the text."""
+        return SpecError, (self.problems,)
+
 
 def _lines(problems: Iterable[Problem]) -> Iterator[str]:
     for file, group in groupby(problems, lambda problem: problem.position.file):

@@ -16,11 +16,12 @@ from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Line
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import load
-from ptxmma.generator.build import build
+from ptxmma.generator.build import Positions, build
 from ptxmma.generator.derive import derive
 from ptxmma.generator.problems import SpecError
 from ptxmma.generator.spec_rules import check
 from ptxmma.generator.yaml_document import Document
+from ptxmma.model import Spec
 from ptxmma_proof.mutation import number_formats as formats
 from ptxmma_proof.mutation.assembled import Assembled
 from ptxmma_proof.mutation.facts import Mutant, applied, mutants, sample
@@ -134,7 +135,7 @@ class Trial:
         self.documents = load.load(spec, overlay)
         model, positions = build(self.documents)
         check(model, positions)
-        self.catalog = Catalog(derive(model, positions))
+        self.catalog = _proven(model, positions)
         self.witnesses: dict[str, Callable[[Catalog], str]] = {
             "number formats": formats.types,
             "C types": formats.c_types,
@@ -153,8 +154,7 @@ class Trial:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a wrong table may overflow on its way to a wrong result
             try:
-                model, positions = build(documents)
-                catalog = Catalog(derive(model, positions))
+                catalog = _proven(*build(documents))
             except _STUMBLES as error:
                 return Verdict(f"{OWN}it cannot be built", str(error)[:200])
             stumbled = ""
@@ -175,6 +175,12 @@ class Trial:
         except _STUMBLES as error:
             return Verdict(f"{OWN}rules", str(error)[:200])
         return Verdict(f"{OWN}the library refuses its tables", stumbled) if stumbled else Verdict(SURVIVED)
+
+
+def _proven(spec: Spec, positions: Positions) -> Catalog:
+    derived = derive(spec, positions)
+    derived.prove()
+    return Catalog(derived.database)
 
 
 def _cute(catalog: Catalog) -> str:
