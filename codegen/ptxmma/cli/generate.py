@@ -23,8 +23,7 @@ _OUT = None if paths.INSTALLED else paths.CHECKOUT
 
 
 def _outputs(_context: click.Context) -> list[str]:
-    from ptxmma.generator.emit import EMITTERS
-    from ptxmma.generator.other_emitters import installed
+    from ptxmma.generator.emit import EMITTERS, installed
 
     return [*EMITTERS, *installed()]
 
@@ -56,8 +55,7 @@ def command(spec: Path, overlay: Path | None, out: Path | None, only: tuple[str,
     import sqlite3
 
     from ptxmma.generator import pipeline, sqlite, write
-    from ptxmma.generator.emit import EMITTERS, EmitterError
-    from ptxmma.generator.other_emitters import installed, load
+    from ptxmma.generator.emit import EMITTERS, EmitterError, installed, load
 
     if out is None:
         raise click.UsageError("this ptxmma is installed and has no checkout to write to: say where with --out DIRECTORY")

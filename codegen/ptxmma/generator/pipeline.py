@@ -15,9 +15,8 @@ from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
-from ptxmma.generator.emit import EMITTERS, Emitter, EmitterError, Output, emit
+from ptxmma.generator.emit import EMITTERS, Emitter, EmitterError, Output, check_apart, emit
 from ptxmma.generator.load import examine
-from ptxmma.generator.other_emitters import check_apart
 from ptxmma.generator.problems import SpecError
 from ptxmma.generator.processes import in_parallel
 from ptxmma.generator.proven import attach

@@ -20,7 +20,6 @@ from ptxmma.generator.emit.docs import (
     family,
     form_groups,
     form_page,
-    memory_pages,
     overview,
     rest,
     sparsity_page,
@@ -99,8 +98,8 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: S
     if spec.block_scaling:
         yield "block_scaling", "block_scaling", sparsity_page.block_scaling(spec)
     if spec.shared_memory is not None:
-        yield "descriptors", "descriptors", memory_pages.descriptors(spec, spec.shared_memory, gallery, proof)
-        yield "swizzles", "swizzles", memory_pages.swizzles(spec, spec.shared_memory, gallery)
+        yield "descriptors", "descriptors", descriptor_pages.descriptors(spec, spec.shared_memory, gallery, proof)
+        yield "swizzles", "swizzles", descriptor_pages.swizzles(spec, spec.shared_memory, gallery)
     for memory in spec.tensor_memories:
         witness = sources.get(witnesses.TENSOR_MEMORY)
         yield tensor_functions.module(memory), "tensor_memory", tensor_page.page(memory, placed, gallery, summary, witness)
