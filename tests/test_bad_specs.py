@@ -715,7 +715,7 @@ _MEMORIES = {
     "a part that does not divide": (
         "partition: {lane: 16}",
         "partition: {lane: 48}",
-        "64 of the lane are no whole parts of 48; give a divisor of 64",
+        "the size of lane, 64, is not a multiple of 48; give a divisor of 64",
     ),
     "no partition": ("    partition: {lane: 16}\n", "", "partition of the on-chip memory 'rack' lacks lane; it needs lane"),
     "no lane in addresses": (

@@ -376,7 +376,7 @@ def test_random_operands_in_tensor_memory() -> None:
     assert {"same", "quad", "warp", "memory"} <= found.keys()
     refused = [text for text in found if " " in text]
     assert all(
-        re.search("take more than the operand|nothing of the operand lies|of the other operand are no multiple", text) for text in refused
+        re.search("take more than the operand|nothing of the operand lies|of the other operand is not a multiple", text) for text in refused
     )
 
 

@@ -54,7 +54,7 @@ def _fault(layout: CanonicalLayout, mode: Swizzle) -> str:
     except NotDigitsError as error:
         return f"swizzle {mode.name}: {error}"
     if difference(digits, {"byte": layout.offset}, {}, numbers):
-        return f"{layout.offset!r} is no sum of digits with swizzle {mode.name}"
+        return f"{layout.offset!r} is not a sum of digits with swizzle {mode.name}"
     if digits.reach("byte") + 1 != inner * outer:
         return f"swizzle {mode.name}: an image of {inner * outer} bytes reaches byte {digits.reach('byte')}; panels are {mode.bytes} wide"
     return ""

@@ -111,7 +111,7 @@ def _read(placed: TensorPlaces) -> list[tuple[str, int]]:
 
 
 def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
-    """The first fault of each layout: unused, a formula that is no sum of digits, a place outside, or two things at one place."""
+    """The first fault of each layout: unused, a formula that is not a sum of digits, a place outside, or two things at one place."""
     wrong, used = set[str](), set[str]()
     for placed in uses(spec):
         name = placed.layout.name
@@ -151,7 +151,7 @@ def _fault(placed: TensorPlaces, chosen: dict[str, int]) -> tuple[tuple[str, ...
     if different:
         coordinate, text = different
         order = "the smallest weight first and each weight a multiple of the one before"
-        return ("at", coordinate) if coordinate else ("at",), f"{text!r} is no sum of digits, {order}{_with(placed, chosen)}"
+        return ("at", coordinate) if coordinate else ("at",), f"{text!r} is not a sum of digits, {order}{_with(placed, chosen)}"
     return None
 
 

@@ -37,7 +37,7 @@ _IN_PLACE = 64
 
 
 class UnjudgedError(ValueError):
-    """There is no module to judge, or no assembler to judge it."""
+    """A module to judge, or an assembler that judges it, is missing."""
 
 
 def judge(

@@ -34,7 +34,7 @@ def read(catalog: Catalog) -> list[Case]:
 def _metadata(catalog: Catalog) -> Iterator[Case]:
     """Metadata of M = 128 and of pairs with M = 256, as every step along K reads it."""
     for element, name, kind, k in (("f16", "float16", "f16", 32), ("f8E4M3FN", "int8", "f8f6f4", 64)):
-        indices = 64 * (k // 32)  # the least that the copies take
+        indices = 64 * (k // 32)  # the minimum that the copies take
         bytes_of = _ordered(128, indices, name)
         places = np.full((128, indices), -1, np.int64)
         for copy in mosaic.metadata_copies(128, indices):

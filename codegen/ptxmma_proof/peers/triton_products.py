@@ -49,7 +49,7 @@ def scaled(M, N, K, A, B, A_MEMORY, B_MEMORY, A_EACH, B_EACH, SCALE, VECTOR, ACC
 
 
 def reduced(POINTER, M, N, T, MEMORY, REGISTERS):  # type: ignore[no-untyped-def] # noqa: N803
-    """Load a matrix from tensor memory with the least of each row."""
+    """Load a matrix from tensor memory with the minimum of each row."""
     value, _least = bw.allocate_tensor_memory(T, [M, N], MEMORY).load_min(REGISTERS)
     rows = gl.arange(0, M, layout=gl.SliceLayout(1, REGISTERS))
     cols = gl.arange(0, N, layout=gl.SliceLayout(0, REGISTERS))
@@ -71,7 +71,7 @@ def made(kernel: Callable[..., Any], capability: int, ctas: int, constants: dict
 
 
 def compiled(kernel: Callable[..., Any], capability: int, ctas: int, constants: dict[str, Any], pointers: Sequence[str] = ()) -> str:
-    """The PTX of a kernel; ``pointers`` are its parameters that are no constants, in f32.
+    """The PTX of a kernel; ``pointers`` are its parameters that are not constants, in f32.
 
     Raises:
         RuntimeError: Triton refuses the kernel.

@@ -318,7 +318,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e4m3_ue8m0(const float *values, si
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (not a multiple of the block),
  * _RANGE (another axis, a tensor scale that is not positive) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -404,7 +404,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e5m2_ue8m0(const float *values, si
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (not a multiple of the block),
  * _RANGE (another axis, a tensor scale that is not positive) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -490,7 +490,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e3m2_ue8m0(const float *values, si
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (not a multiple of the block),
  * _RANGE (another axis, a tensor scale that is not positive) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -578,7 +578,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m3_ue8m0(const float *values, si
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (not a multiple of the block),
  * _RANGE (another axis, a tensor scale that is not positive) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -666,7 +666,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue8m0(const float *values, si
 /**
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block, or an odd number of columns),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (not a multiple of the block, or an odd number of columns),
  * _RANGE (another axis, a tensor scale that is not positive) or _NOT_FINITE (a NaN or an infinity,
  * also after the division); nothing is written then.
  */
@@ -780,7 +780,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_block_e2m1_ue4m3(const float *values, si
  * Quantise a matrix, first divided by `tensor_scale` (1 for none), block by block along `axis`.
  * Blocks that are too small for their factors become zeros: see above, and ptxmma_tensor_scale_e2m1_ue4m3().
  *
- * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (no multiple of the block, or an odd number of columns),
+ * Returns PTXMMA_ERROR_NULL, _SIZE (zero, or too large), _MULTIPLE (not a multiple of the block, or an odd number of columns),
  * _RANGE (another axis, a tensor scale that is not positive), _NOT_FINITE (a NaN or an infinity,
  * also after the division) or _TOO_LARGE; nothing is written then.
  */

@@ -191,7 +191,7 @@ def _through_memory(fragment: TensorFragment) -> Side:
 
 
 def _called_there(where: TensorPlaces) -> dict[str, str]:
-    """The axes of a layout in tensor memory: blocks of A or chunks are columns of a matrix, blocks of B rows, and copies are no axis."""
+    """The axes of a layout in tensor memory: blocks of A or chunks are columns, blocks of B are rows; copies have no axis."""
     lacking = [name for name in _PLANE if name not in where.axes]
     other = [axis for axis in where.axes if axis not in _PLANE]
     called = {axis: axis for axis in where.axes} | dict.fromkeys(where.layout.apart, COPY)
@@ -227,7 +227,7 @@ def match(source: Side, target: Side) -> dict[Bit, Bit]:
     have tiles of their own.
 
     Raises:
-        ValueError: a stride of one side is no multiple of the other's tiles, as 48 of 32.
+        ValueError: a stride of one side is not a multiple of the other's tiles: 48, where tiles have 32.
     """
     for one, other in ((source, target), (target, source)):
         for place in other.places:
@@ -242,7 +242,7 @@ def match(source: Side, target: Side) -> dict[Bit, Bit]:
             origin[place] = place
 
     def left(one: Side, *, loose: bool) -> list[Bit]:
-        """The bits without partner: those that may lead anywhere, or the others."""
+        """The bits without partner: the bits that may lead anywhere, or the others."""
         other = target.axes if one is source else source.axes
         used = set(origin.values()) if one is source else set(origin)
         return [
@@ -276,13 +276,14 @@ def match(source: Side, target: Side) -> dict[Bit, Bit]:
 
 
 def _check(target: Side) -> None:
-    """Check that a stride that is no power of two begins at a whole number of tiles."""
+    """Check that a stride that is not a power of two begins at a whole number of tiles."""
     strides = sorted({stride for stride in target.places.values() if stride is not None and stride.axis != COPY})
     for axis in {stride.axis for stride in strides}:
         reach = 1
         for _, by in (stride for stride in strides if stride.axis == axis):
             if by % reach:
-                raise ValueError(f"{target.name} takes tiles of {reach} along {axis}, of which {by} of the other operand are no multiple")
+                text = f"{target.name} takes tiles of {reach} along {axis}; {by} of the other operand is not a multiple of {reach}"
+                raise ValueError(text)
             reach = 2 * by
 
 

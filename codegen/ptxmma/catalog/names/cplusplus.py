@@ -19,7 +19,7 @@ _MOST = 100
 #: The header of the instructions that order the instructions of large families, or of several.
 ORDERING = "cuda/ordering.cuh"
 
-#: The tag that stands for no hint.
+#: The tag for the absence of a hint.
 NO_HINT = "no_hint"
 
 _LISTED = 16  # registers on a line of a long list

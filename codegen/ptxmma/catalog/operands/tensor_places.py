@@ -44,8 +44,8 @@ class Place(_Bit):
 
         Raises:
             TypeError: the base is neither an integer nor an array.
-            ValueError: the base is not an address, the operand cannot start there or would leave tensor memory, or this is no place of
-                an operand.
+            ValueError: the base is not an address, the operand cannot start there or would leave tensor memory, or this place
+                is not one of an operand.
         """
         if self.operand is None:
             raise ValueError("a place of tensor memory itself has no base; an address is of a place that `locate` of an operand gives")
@@ -96,7 +96,7 @@ class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
         """Return the map from the axes to the coordinates, with what the instruction descriptor selects.
 
         Raises:
-            FormulaError, NotDigitsError: the spec's formulas are no such map; no generated database has such formulas.
+            FormulaError, NotDigitsError: the spec's formulas are not such a map; no generated database has such formulas.
         """
         key = tuple(chosen.items())
         if key not in self._maps:

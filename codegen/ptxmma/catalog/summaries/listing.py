@@ -117,7 +117,7 @@ def summary(catalog: Catalog, family: str) -> dict[str, Any]:
     """A family in dicts, lists, strings and integers.
 
     ``types`` has an entry for each combination of element types: its shapes, the first PTX ISA version that has one of its
-    instructions, and the least targets.
+    instructions, and the lowest targets.
     """
     spec, members = catalog.database.spec, list(catalog.all(lambda entry: entry.family == family))
     entries = [entry for entry in spec.instructions if entry.family == family]

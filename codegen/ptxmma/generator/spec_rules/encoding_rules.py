@@ -197,7 +197,9 @@ def _masked(context: RuleContext, masks: Iterable[int], sizes: Iterable[tuple[in
     for number, (m, n) in itertools.product(masks, sizes):
         parts = context.spec.column_masks[number].parts
         if n % parts.get(str(m), n + 1):
-            why = f"N = {n} is no multiple of {parts[str(m)]}" if str(m) in parts else f"it has parts for M of {listed(parts)}, not of {m}"
+            why = (
+                f"N = {n} is not a multiple of {parts[str(m)]}" if str(m) in parts else f"it has parts for M of {listed(parts)}, not of {m}"
+            )
             here, there = context.at(*shape), context.at("column_masks", number, "parts")
             problem = clash(f"a mask of columns cannot say what this rule allows: {why}", here, there)
             yield from context.once(problem.position, problem.message)

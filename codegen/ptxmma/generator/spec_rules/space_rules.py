@@ -50,7 +50,7 @@ def _sizes(context: RuleContext, space: Space, place: Place) -> Iterator[Problem
             yield from context.known("target", extent.targets, context.targets, *place, "coordinates", name, number, "targets")
         here, step = context.at(*place, "partition", name), space.partition.get(name, 1)
         for size in sorted({extent.size for extent in extents if extent.size % step}):
-            yield Problem(here, f"{size} of the {name} are no whole parts of {step}; give a divisor of {size}")
+            yield Problem(here, f"the size of {name}, {size}, is not a multiple of {step}; give a divisor of {size}")
         unit, most = space.allocation.get(name, 1), min((extent.size for extent in extents), default=0)
         if extents and (unit > most or unit & (unit - 1)):
             yield Problem(context.at(*place, "allocation", name), f"a unit of allocation is a power of two up to {most}, not {unit}")

@@ -59,7 +59,7 @@ class Decompress(Refusing):
         return vectors.decompress
 
     def _refusal(self, instruction: Instruction) -> Missing:
-        return Missing(f"{instruction.canonical} moves elements of vectors, which are no matrices; `ptxmma.emulate` says where each goes")
+        return Missing(f"{instruction.canonical} moves elements of vectors, not of matrices; `ptxmma.emulate` says where each goes")
 
 
 def _named(instruction: Instruction) -> tuple[str, str, str]:

@@ -23,8 +23,6 @@ from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.matrices.shared.readable_types import memory_of
 from ptxmma.model import Banks, Layout
 
-#: Of the registers that hold several elements of a fragment.
-
 #: The address that each lane accesses, in the order of the lanes; None for an inactive lane.
 Access = Sequence[int | None]
 

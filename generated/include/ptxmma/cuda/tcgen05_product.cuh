@@ -197,7 +197,7 @@ struct tcgen05_product
   // The instruction descriptor for matrices of these majornesses.  Does not compile in a pass for a target that lacks the product.
   template <ptxmma_majorness major_a = PTXMMA_MAJORNESS_K, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K>
   PTXMMA_MEMBER uint32_t instruction(ptxmma_tcgen05_choices choices = {}) {
-    static_assert(ptxmma_tcgen05_product_is_legal(value(major_a, major_b)), "ptxmma: this product has no MN-major A or B: the kind has only K-major ones, or N is too small or no multiple of what an MN-major B takes");
+    static_assert(ptxmma_tcgen05_product_is_legal(value(major_a, major_b)), "ptxmma: this product has no MN-major A or B: the kind has only K-major ones, or N is too small, or not a multiple of what an MN-major B takes");
 #if defined(__CUDA_ARCH__)
     static_assert(!(((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) && (p.k == 96)) ||
                       (PTXMMA_PASS == 1030 || (PTXMMA_PASS >= 1032 && PTXMMA_PASS <= 1070) || PTXMMA_PASS == 1072), "ptxmma: K = 96 of this kind needs sm_103a or sm_107a");
