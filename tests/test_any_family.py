@@ -33,7 +33,7 @@ from header_programs import EXTERNAL
 from ptxmma import paths
 from ptxmma.catalog.descriptors.lookup import of_product as instruction_of_product
 from ptxmma.catalog.instructions import Catalog, UnknownInstruction, catalog
-from ptxmma.catalog.names.product_types import product_of_type, type_of_product
+from ptxmma.catalog.names.product_family import product_of_type, type_of_product
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.check import check
 from ptxmma.cli import main

@@ -15,8 +15,7 @@ from click.testing import CliRunner
 import ptxmma
 from ptxmma.catalog import instructions
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.catalog.names.product_family import families
-from ptxmma.catalog.names.product_types import product_of_type, type_of_product
+from ptxmma.catalog.names.product_family import families, product_of_type, type_of_product
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.products.legal_products import in_words
 from ptxmma.catalog.summaries.description import describe

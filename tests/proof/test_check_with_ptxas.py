@@ -14,8 +14,7 @@ from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import register, vector
 from ptxmma.check import Checker, Finding, check
-from ptxmma.check.legality import Legality
-from ptxmma.check.quirks import Quirks
+from ptxmma.check.legality import Legality, Quirks
 from ptxmma.model import Quirk, Version
 from ptxmma.ptx import lines as ptx
 from ptxmma.ptx.operand_values import of_compact

@@ -53,6 +53,9 @@ RULES: Mapping[str, Rule] = {
 }
 
 
+# --- matrix descriptors of instructions with accumulators in registers -----------------------------------------------------
+
+
 class _MatrixDescriptor(NamedTuple):
     """An operand of an asynchronous instruction that is a descriptor."""
 
@@ -121,6 +124,8 @@ class MatrixDescriptors:
             self._texts[key] = [each.text for each in doubts if each.severity == "warning"]
         return self._texts[key]
 
+
+# --- descriptors of instructions of tensor memory --------------------------------------------------------------------------
 
 _MATRIX, _PRODUCT, _MASK = "shared-descriptor", "instruction-descriptor", "column-mask"
 #: The field that only products with a mask read.

@@ -108,6 +108,8 @@ def _leads(layout: Layout) -> list[str]:
     return [axis for axis in layout.axes if axis not in (*layout.plane, COPY)]
 
 
+# --- the text that CuTe prints and the types in its headers ----------------------------------------------------------------
+
 _BLANKS = re.compile(r"(?:\s|cute::)*")
 _INTEGER = re.compile(r"(?:Int|C)\s*<\s*([0-9]{1,18})\s*>|_?([0-9]{1,18})\b")  # no index of 64 bits is longer
 _OPENING = re.compile(r"\(|(?:Shape|Stride|tuple)\s*<")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import front_name, identifier
-from ptxmma.catalog.names.product_types import product_of_type
+from ptxmma.catalog.names.product_family import product_of_type
 
 #: A string that goes on after its quotes, and escapes at its ends.
 _CONTINUED = re.compile(r'\\[nrt]|"\s*"')

@@ -13,7 +13,7 @@ from ptxmma.catalog.descriptors.lookup import of_product
 from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.layouts.expressions import both_ways
-from ptxmma.catalog.names import cplusplus, product_types
+from ptxmma.catalog.names import cplusplus, product_family
 from ptxmma.catalog.names.product_family import family_of
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
@@ -235,7 +235,7 @@ def _descriptor(instruction: Instruction) -> dict[str, Any] | None:
 
 def _cplusplus(instruction: Instruction) -> dict[str, Any]:
     shown = cplusplus.shown(instruction)
-    family, product = family_of(instruction), product_types.type_of_product(instruction)
+    family, product = family_of(instruction), product_family.type_of_product(instruction)
     return shown._asdict() | {
         "functions": list(shown.functions),
         "front": product or shown.front,

@@ -244,6 +244,9 @@ def _fragment_sizes(layout: Layout, use: LayoutUse, spec: Spec) -> list[Macro]:
     return [Macro(f"{prefix}_{name.upper()}" + "".join(one for one in parameters if one in value), value) for name, value in sizes.items()]
 
 
+# --- tensor memory ---------------------------------------------------------------------------------------------------------
+
+
 class TensorGroup(NamedTuple):
     """The C functions of one mapping in tensor memory, with what is said of them."""
 

@@ -226,6 +226,8 @@ def _shared(spec: Spec, entries: Sequence[InstructionSet]) -> list[str]:
     return [f":ref:`{label}`: {what}" for here, label, what in pages if here]
 
 
+# --- examples: a C++ function that calls the wrapper, the same as inline assembly, and a question in Python ----------------
+
 #: The name of a parameter: the last word before what says that it is an array.
 _NAME = re.compile(r"(\w+)\)?(?:\[\d+\])*$")
 _INDENT = "  "

@@ -8,7 +8,7 @@ from typing import Any
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.names.cplusplus import shown
 from ptxmma.catalog.names.links import EXPLORER, explorer
-from ptxmma.catalog.names.product_types import type_of_product
+from ptxmma.catalog.names.product_family import type_of_product
 from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.products.legal_products import facts_of, met
 from ptxmma.catalog.roles import multiplicands

@@ -136,6 +136,9 @@ def label(layout: TensorLayout) -> str:
 _NARROW = 64
 
 
+# --- the page --------------------------------------------------------------------------------------------------------------
+
+
 def page(memory: Space, uses: Sequence[TensorUse], gallery: Gallery, summary: Summary, witness: Witness | None) -> dict[str, Any]:
     """The values for the page's template; ``witness`` are the peers, where they were asked."""
     largest: dict[tuple[str, int], TensorUse] = {}

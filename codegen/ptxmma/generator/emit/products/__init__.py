@@ -10,8 +10,7 @@ from typing import Any
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.names.cplusplus import identifier
-from ptxmma.catalog.names.product_family import ProductFamily, families
-from ptxmma.catalog.names.product_types import type_of_product
+from ptxmma.catalog.names.product_family import ProductFamily, families, type_of_product
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.formula_text import to_c
 from ptxmma.generator.emit.products import calls, header, moves, tiles

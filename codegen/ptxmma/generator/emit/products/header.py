@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from ptxmma.catalog import layouts
 from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.names.cplusplus import enumerator, identifier
-from ptxmma.catalog.names.product_family import ProductFamily
-from ptxmma.catalog.names.product_types import USUAL_SCALE
+from ptxmma.catalog.names.product_family import USUAL_SCALE, ProductFamily
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit.c_text import Fact, all_of, among, any_of
