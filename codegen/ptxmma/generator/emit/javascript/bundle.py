@@ -1,7 +1,8 @@
 """ES modules as one classic script, which pages from ``file://`` may run.
 
 The modules keep to a few rules, which :func:`bundled` checks: they import names from relative paths, without renaming, in statements at the
-start of a line; they export declarations; names at their top level are unique; no text in backquotes has several lines.
+start of a line; they export declarations; names at their top level are unique; no text in backquotes has several lines, or text in
+backquotes two levels down.
 """
 
 from __future__ import annotations
@@ -15,13 +16,21 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re
 _NAME = re.compile(r"^(?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
 _CAST = re.compile(r"/\*\* @type .*?\*/ ?")
-_ARROW = re.compile(r'("(?:[^"\\\n]|\\.)*")| => ')
-_BLANKS = re.compile(r"\s*([{};])\s*|(?<=:) |(?<=,) ")
-_INDENT = re.compile(r"^ +", re.MULTILINE)
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+#: Text in backquotes; expressions in it may have strings, braces and text in backquotes, but these no more of it.
+_TEMPLATE = rf"`(?:[^`$\\]|\\.|\$(?!\{{)|\$\{{(?:[^`{{}}\"]|{_STRING}|`[^`]*`|\{{[^{{}}]*\}})*\}})*`"
+#: A slash after an operator begins a regular expression, after anything else it divides.
+_REGEX = r"(?:(?<=[(,=:!&|?\[] )|(?<=[(!\[]))/(?![/*])(?:[^/\\\n\[]|\\.|\[[^\]\n]*\])+/"
+_LITERAL = re.compile(f"{_STRING}|{_TEMPLATE}|{_REGEX}")
+#: Blanks around operators and brackets.  A line ends after a closing brace, which may end a statement; ``a - -b`` keeps its blanks.
+_BLANKS = re.compile(
+    rf"(?P<literal>{_LITERAL.pattern})|\s*(?P<operator>[{{(\[,;:?<>=!|&*%])\s*|\s*(?P<closing>[)}}\]]) *|(?<![-+])\s*(?P<sum>[-+])\s(?![-+])"
+)
+_STYLE_BLANKS = re.compile(r"\s*([{};])\s*|(?<=:) |(?<=,) ")
 
 
 def bundled(main: str, read: Callable[[str], str]) -> str:
-    """The module ``main`` and all that it imports, without comments; ``read`` gives the text of a path.
+    """The module ``main`` and all that it imports, without comments and needless blanks; ``read`` gives the text of a path.
 
     Raises:
         ValueError: a module breaks one of the rules.
@@ -31,20 +40,20 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
     for path, text in _ordered(main, read, []):
         script = _COMMENT.sub("", _EXPORT.sub("", _IMPORT.sub("", text)))
         for number, line in enumerate(script.splitlines(), 1):
-            if line.startswith(("import ", "export ")) or line.count("`") % 2:
+            if line.startswith(("import ", "export ")) or "`" in _LITERAL.sub("", line):
                 raise ValueError(f"{path}: line {number} without comments cannot be bundled: {line}")
         for name in _NAME.findall(script):
             if owners.setdefault(name, path) != path:
                 raise ValueError(f"{path} and {owners[name]} both have {name} at their top level; rename one")
-        short = _ARROW.sub(lambda found: found[1] or "=>", _INDENT.sub("", _CAST.sub("", script)))  # strings stay as they are
-        parts.append(re.sub(r"\n{2,}", "\n", short).strip("\n"))
+        short = _BLANKS.sub(lambda found: next(filter(None, found.groups())), _CAST.sub("", script))
+        parts.append(re.sub(r"\n\s*", "\n", short).strip("\n"))
     body = "\n".join(parts)
     return f'(() => {{\n"use strict";\n{body}}})();\n'
 
 
 def styled(text: str) -> str:
     """Return a style sheet without needless blanks and semicolons; it has no comments, and strings without punctuation."""
-    return _BLANKS.sub(r"\1", text).replace(";}", "}")
+    return _STYLE_BLANKS.sub(r"\1", text).replace(";}", "}")
 
 
 def _ordered(path: str, read: Callable[[str], str], seen: list[str]) -> Iterator[tuple[str, str]]:
