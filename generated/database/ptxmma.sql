@@ -738,6 +738,7 @@ CREATE TABLE banks (
 CREATE TABLE tensor_map (
   "largest_box" INTEGER NOT NULL,
   "alignment" INTEGER NOT NULL,
+  "padded_box" INTEGER NOT NULL,
   "source" TEXT NOT NULL
 );
 
@@ -7010,7 +7011,7 @@ INSERT INTO banks VALUES
 (32,4,'CUDA C++ Programming Guide, Compute Capabilities');
 
 INSERT INTO tensor_map VALUES
-(256,128,'CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access');
+(256,128,128,'CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access');
 
 INSERT INTO swizzles VALUES
 ('none','no swizzle (interleaved)',16,16,'','Swizzle<0,4,3>','CU_TENSOR_MAP_SWIZZLE_NONE','9.7.15.5.1.2',0),
@@ -7160,7 +7161,7 @@ INSERT INTO suspicion_rules VALUES
 (4,3,'pattern','base_offset','warning','base_offset != 0 and span != alignment and misplaced','a base offset of {base_offset}, but a pattern that starts {phase} bytes after a multiple of {pattern} needs {phase_needed}'),
 (5,4,'pattern','start_address','note','base_offset == 0 and span != alignment and misplaced','{start_address} is not in the first line of a pattern, which repeats every {pattern} bytes: right where the matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at {first} needs base offset {needed}'),
 (6,5,'zero','','warning','by_all and value == 0','{name} is 0: all groups of {lines} lines start at one address{only}'),
-(7,6,'overlap','','warning','(by_all or value > units) and 0 < value < group','{name} is {value} bytes, but a group of {lines} lines takes {group}: they overlap{only}'),
+(7,6,'overlap','','warning','(by_all or value > units) and 0 < value and value < group','{name} is {value} bytes, but a group of {lines} lines takes {group}: they overlap{only}'),
 (8,7,'phase','','warning','(by_all or value > units) and value >= group and value % pattern != 0','{name} = {value} is not a multiple of {pattern}, the bytes of a pattern: groups differ in their swizzle phase{only}'),
 (9,8,'reach','','warning','(by_all or value > units) and end >= reach','{name} leads from {least_start} to {end}; descriptors reach below {reach}{only}'),
 (10,9,'bytes','','warning','raw != 0 and raw % group == 0 and (value > 64 * group and value > 64 * other or raw == group and value != group and other != group)','{name} holds {raw}, which means {value} bytes, since the field counts units of {units}: are {raw} bytes meant? They are {meant} in the field');

@@ -3587,7 +3587,7 @@ export const database = {
  "memory": {
   "alignment": 16,
   "banks": {"count":32,"bytes":4,"source":"CUDA C++ Programming Guide, Compute Capabilities"},
-  "tensor_map": {"largest_box":256,"alignment":128,"source":"CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access"},
+  "tensor_map": {"largest_box":256,"alignment":128,"padded_box":128,"source":"CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access"},
   "swizzles": [
    {"name":"none","title":"no swizzle (interleaved)","bytes":16,"pattern":16,"cute":"Swizzle<0,4,3>","atom_mn":[1,8],"atom_k":[8,1],"tma":"CU_TENSOR_MAP_SWIZZLE_NONE","source":"9.7.15.5.1.2"},
    {"name":"32B","title":"32-byte swizzle","bytes":32,"pattern":256,"cute":"Swizzle<1,4,3>","atom_mn":[2,8],"atom_k":[8,2],"tma":"CU_TENSOR_MAP_SWIZZLE_32B","source":"9.7.15.5.1.2"},
@@ -3606,6 +3606,8 @@ export const database = {
     "source": "9.7.16.10.6"
    }
   ],
+  "swizzle_formula": "address ^ ((((address >> 7) - base_offset) % (span // 16)) << 4)",
+  "base_offset": "(start % pattern != 0) * ((start >> 7) & 7)",
   "layouts": [
    {
     "majorness": "K",
@@ -3614,6 +3616,7 @@ export const database = {
     "lbo": "from the first to the second 16 bytes along k",
     "sbo": "from the first 8 rows to the next 8 along x",
     "source": "9.7.15.5.1.2.1.3",
+    "offset": "(x // 8) * sbo + (x % 8) * 16 + (k // 16) * lbo + k % 16",
     "lines": 8,
     "panels": "lbo",
     "groups": "sbo"
@@ -3625,6 +3628,7 @@ export const database = {
     "lbo": "from the first span bytes to the next along k: only an operand wider than the span uses it, which is a sparse B with 32B",
     "sbo": "from the first 8 rows to the next 8 along x",
     "source": "H200",
+    "offset": "(x // 8) * sbo + (x % 8) * span + k % span + (k // span) * lbo",
     "lines": 8,
     "panels": "lbo",
     "groups": "sbo"
@@ -3636,6 +3640,7 @@ export const database = {
     "lbo": "from the first 8 columns to the next 8 along k",
     "sbo": "from the first to the second 16 bytes along x",
     "source": "9.7.15.5.1.2.1.3",
+    "offset": "(x // 16) * sbo + x % 16 + (k % 8) * 16 + (k // 8) * lbo",
     "lines": 8,
     "panels": "sbo",
     "groups": "lbo"
@@ -3647,6 +3652,7 @@ export const database = {
     "lbo": "from the first span bytes to the next along x",
     "sbo": "from the first 8 columns to the next 8 along k",
     "source": "9.7.15.5.1.2.1.3",
+    "offset": "(x // span) * lbo + x % span + (k % 8) * span + (k // 8) * sbo",
     "lines": 8,
     "panels": "lbo",
     "groups": "sbo"
@@ -3658,6 +3664,7 @@ export const database = {
     "lbo": "from the first span bytes to the next along x",
     "sbo": "from the first 4 columns to the next 4 along k",
     "source": "CuTe 4.2.0",
+    "offset": "(x // span) * lbo + x % span + (k % 4) * span + (k // 4) * sbo",
     "lines": 4,
     "panels": "lbo",
     "groups": "sbo"
@@ -3697,7 +3704,10 @@ export const database = {
      {"majorness":"MN","swizzles":["none","32B","64B","128B"],"elements":["f16","bf16","e4m3","e5m2","u8","s8","s1z4m11"]},
      {"majorness":"MN","swizzles":["128B_ATOM_32B"],"elements":["tf32"]}
     ],
-    "padded": [{"majorness":"K","swizzles":["none","32B","64B","128B"],"elements":["e2m1","e3m2","e2m3"]},{"majorness":"MN","swizzles":["none","32B","64B","128B"],"elements":["e2m1","e3m2","e2m3"]}],
+    "padded": [
+     {"majorness":"K","swizzles":["none","32B","64B","128B"],"elements":["e2m1","e3m2","e2m3"],"group":16},
+     {"majorness":"MN","swizzles":["none","32B","64B","128B"],"elements":["e2m1","e3m2","e2m3"],"group":16}
+    ],
     "strides": {
      "K": {
       "none": {"all":["sbo"],"users":{"lbo":["A of tcgen05","B of tcgen05"],"sbo":["A of tcgen05","B of tcgen05"]}},
@@ -3714,7 +3724,81 @@ export const database = {
      }
     }
    }
-  ]
+  ],
+  "suspicions": {
+   "rules": [
+    {
+     "rule": "illegal",
+     "severity": "warning",
+     "names": "along_k leading_mode",
+     "field": "leading_mode",
+     "when": "(leading_mode == 1) and (along_k == 0)",
+     "text": "leading_mode = address is for K-major matrices only"
+    },
+    {
+     "rule": "illegal",
+     "severity": "warning",
+     "names": "base_offset leading_mode",
+     "field": "leading_mode",
+     "when": "(leading_mode == 1) and (base_offset != 0)",
+     "text": "leading_mode = address needs base offset 0, not {base_offset}"
+    },
+    {
+     "rule": "base",
+     "severity": "warning",
+     "names": "alignment base_offset span",
+     "field": "base_offset",
+     "when": "(span == alignment) and (base_offset != 0)",
+     "text": "a base offset of {base_offset}, but nothing is swizzled: it has no effect"
+    },
+    {
+     "rule": "pattern",
+     "severity": "warning",
+     "names": "alignment base_offset inside misplaced pattern phase_needed span",
+     "field": "base_offset",
+     "when": "(base_offset != 0) and (span != alignment) and (misplaced)",
+     "text": "a base offset of {base_offset}, but a pattern that starts {inside // span * span} bytes after a multiple of {pattern} needs {phase_needed}"
+    },
+    {
+     "rule": "pattern",
+     "severity": "note",
+     "names": "alignment base_offset misplaced needed pattern span start_address",
+     "field": "start_address",
+     "when": "(base_offset == 0) and (span != alignment) and (misplaced)",
+     "text": "{start_address} is not in the first line of a pattern, which repeats every {pattern} bytes: right where the matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at {start_address // span * span} needs base offset {needed}"
+    },
+    {"rule":"zero","severity":"warning","names":"by_all lines value","when":"(by_all) and (value == 0)","text":"{name} is 0: all groups of {lines} lines start at one address{only}"},
+    {
+     "rule": "overlap",
+     "severity": "warning",
+     "names": "by_all lines span units value",
+     "when": "(by_all or value > units) and (0 < value) and (value < lines * span)",
+     "text": "{name} is {value} bytes, but a group of {lines} lines takes {lines * span}: they overlap{only}"
+    },
+    {
+     "rule": "phase",
+     "severity": "warning",
+     "names": "by_all lines pattern span units value",
+     "when": "(by_all or value > units) and (value >= lines * span) and (value % pattern != 0)",
+     "text": "{name} = {value} is not a multiple of {pattern}, the bytes of a pattern: groups differ in their swizzle phase{only}"
+    },
+    {
+     "rule": "reach",
+     "severity": "warning",
+     "names": "by_all least_start reach units value",
+     "when": "(by_all or value > units) and (least_start + value >= reach)",
+     "text": "{name} leads from {least_start} to {least_start + value}; descriptors reach below {reach}{only}"
+    },
+    {
+     "rule": "bytes",
+     "severity": "warning",
+     "names": "lines other span units value",
+     "when": "(value // units != 0) and (value // units % (lines * span) == 0) and (value > 64 * (lines * span) and value > 64 * other or (value // units == lines * span and value != lines * span and (other != lines * span)))",
+     "text": "{name} holds {value // units}, which means {value} bytes, since the field counts units of {units}: are {value // units} bytes meant? They are {value // units // units} in the field"
+    }
+   ],
+   "starts": {"first":"start_address // span * span","phase":"inside // span * span"}
+  }
  },
  "tensor": [
   {

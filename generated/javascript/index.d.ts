@@ -244,18 +244,23 @@ export interface Arrangement {
 export interface MemoryFacts {
   alignment: number;
   banks: { count: number; bytes: number; source: string };
-  tensor_map: { largest_box: number; alignment: number };
+  tensor_map: { largest_box: number; alignment: number; padded_box: number };
+  /** Formulas: where a swizzle moves a byte, and the base offset of a pattern. */
+  swizzle_formula: string;
+  base_offset: string;
   /** The family of the instructions that read the matrices. */
   family: string;
-  swizzles: { name: string; title: string; encoding: number; bytes: number; pattern: number; cute: string; atom_mn: [number, number]; atom_k: [number, number]; tma: string }[];
+  swizzles: { name: string; title: string; encoding: number; formula: string; bytes: number; pattern: number; cute: string; atom_mn: [number, number]; atom_k: [number, number]; tma: string }[];
   layouts: CanonicalLayout[];
   /** The element types that instructions read with a majorness and some swizzles; `padded`: those that they read with padding. */
   reads: ReadableTypes[];
-  padded: ReadableTypes[];
+  padded: (ReadableTypes & { group: number })[];
   /** By majorness and swizzle: the strides that all operands use, and who uses each at all. */
   strides: Record<string, Record<string, { all: string[]; users: Record<string, string[]> }>>;
   format: DescriptorFormat;
   descriptor: DescriptorFormat["fields"];
+  /** Signs of mistakes in descriptors, and where the pattern of one starts: formulas, and texts with formulas in braces, over the numbers `names`. */
+  suspicions: { rules: { rule: string; field?: string; severity: string; names: string; when: string; text: string }[]; starts: Record<string, string> };
 }
 
 /** A canonical layout: the lines of a group, and the strides that lead from panel to panel and from group to group. */
@@ -266,6 +271,8 @@ export interface CanonicalLayout {
   lbo: string;
   sbo: string;
   source: string;
+  /** The formula of the byte at which a place lies, from the start on; the contiguous dimension counts bytes. */
+  offset: string;
   lines: number;
   panels: "lbo" | "sbo";
   groups: "lbo" | "sbo";
@@ -300,6 +307,8 @@ export interface ImageOptions {
   sbo?: number;
   start?: number;
   baseOffset?: number;
+  /** Of elements of 4 and 6 bits that lie padded. */
+  padded?: boolean;
 }
 
 /** Tensor memory: lanes, bits of a cell, columns where there are most, lanes that a warp reaches, the lowest bit of each part of an address. */
@@ -556,8 +565,8 @@ export interface DatabaseTables {
   fields?: Table<Omit<DescriptorFormat["fields"][number], "cases"> & { cases?: string }>;
   cases?: Table<NonNullable<DescriptorFormat["fields"][number]["cases"]>[number]>;
   /** What all families share, and for each family what it reads: the descriptor is the name of its format. */
-  memory?: Pick<MemoryFacts, "alignment" | "banks" | "tensor_map" | "layouts"> & {
-    swizzles: Omit<MemoryFacts["swizzles"][number], "encoding">[];
+  memory?: Pick<MemoryFacts, "alignment" | "banks" | "tensor_map" | "layouts" | "swizzle_formula" | "base_offset" | "suspicions"> & {
+    swizzles: (Omit<MemoryFacts["swizzles"][number], "encoding" | "formula"> & { formula?: string })[];
     families: (Pick<MemoryFacts, "family" | "reads" | "padded" | "strides"> & { descriptor: string; encodings: Record<string, number> })[];
   };
 }
@@ -586,11 +595,13 @@ export function toTriton(operand: Operand): { register: number[][]; lane: number
 export const memoryFacts: MemoryFacts | undefined;
 /** The facts about the matrices that a family reads from shared memory; by default the first family with matrix descriptors. */
 export function sharedMemoryOf(family?: string): MemoryFacts | undefined;
-export function readableTypes(majorness: string, swizzle?: string, family?: string): string[];
+export function readableTypes(majorness: string, swizzle?: string, family?: string, padded?: boolean): string[];
 /** Where a whole matrix lies in shared memory.  Throws a RangeError for what no descriptor describes. */
 export class MemoryImage {
   constructor(options: ImageOptions);
   readonly bits: number;
+  /** Bits between neighbouring elements, on the average: more than those of an element where they lie padded. */
+  readonly width: number;
   readonly lines: number;
   readonly panel: number;
   readonly perUnit: number;

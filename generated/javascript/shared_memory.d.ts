@@ -118,20 +118,3 @@ export function offset_mn_major_128b(x: number, k: number, bits: number, lbo: nu
  * Source: CuTe 4.2.0.
  */
 export function offset_mn_major_128b_atom_32b(x: number, k: number, bits: number, lbo: number, sbo: number): number;
-
-/** The functions of offsets, by majorness and swizzle. */
-export const offsets: Record<string, Record<string, (x: number, k: number, bits: number, lbo: number, sbo: number) => number>>;
-/** The functions that swizzle addresses, by swizzle. */
-export const swizzles: Record<string, (address: number, base_offset?: number) => number>;
-
-/** The signs of mistakes in descriptors: `suspicions` of the package evaluates them. */
-export const suspicionRules: SuspicionRule[];
-export function patternNumbers(numbers: Record<string, number>, moved: (address: number, base_offset?: number) => number): Record<string, number>;
-export interface SuspicionRule {
-  rule: string;
-  field: string;
-  severity: string;
-  names: string[];
-  when(numbers: Record<string, number>): unknown;
-  text(numbers: Record<string, number>, words: Record<string, string>): string;
-}

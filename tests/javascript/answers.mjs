@@ -2,14 +2,16 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const load = (name) => import(pathToFileURL(`${process.argv[2]}/${name}.js`).href);
-const [ptxmma, layouts, memory] = await Promise.all(["index", "layouts", "shared_memory"].map(load));
+const load = (name) => import(pathToFileURL(`${process.argv[2]}/${name}`).href);
+const { exports } = JSON.parse(readFileSync(`${process.argv[2]}/package.json`, "utf8"));
+const { ".": ptxmma, "./layouts": layouts, ...others } = Object.fromEntries(await Promise.all(Object.entries(exports).map(async ([name, file]) => [name, await load(file.default)])));
+const functions = Object.assign({}, layouts, ...Object.values(others));
 
 const operandOf = (operand) => ({ ...operand, layout: operand.layout?.name ?? "", cpp: undefined });
 
 const answers = {
   /** The results of a function at many points. */
-  function: ({ name, points }) => points.map((point) => (layouts[name] ?? memory[name])(...point)),
+  function: ({ name, points }) => points.map((point) => functions[name](...point)),
   functions: () => Object.keys(layouts),
   instructions: () =>
     ptxmma.instructions().map((found) => ({
@@ -67,7 +69,8 @@ const answers = {
       const patterns = ptxmma.accessPatterns(image).map((each) => [each.name, each.width, each.lanes, each.count, each.wavefronts, each.least]);
       const steps = attempt(() => image.steps(options.depth).map((fields) => `0x${ptxmma.encodedDescriptor(fields, image.facts).toString(16)}`));
       const descriptor = `0x${ptxmma.encodedDescriptor(image.descriptor(), image.facts).toString(16)}`;
-      return { units, patterns, steps, descriptor, size: image.size, tma: attempt(() => image.tma) };
+      const line = [...Array.from({ length: image.k }, (_, k) => image.address(0, k)), ...Array.from({ length: image.x }, (_, x) => image.address(x, 0))];
+      return { units, line, patterns, steps, descriptor, size: image.size, tma: attempt(() => image.tma) };
     } catch (error) {
       return { error: String(error.message) };
     }

@@ -42,6 +42,7 @@ class TensorMap(Entry, frozen=True, kw_only=True):
 
     largest_box: Positive  # most elements of a box along any dimension: 256
     alignment: Positive  # bytes, of the address in shared memory to which a box goes: 128
+    padded_box: Positive  # elements of a box along the contiguous dimension, where they lie padded: 128
     source: Source
 
 

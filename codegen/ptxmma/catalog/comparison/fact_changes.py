@@ -90,14 +90,15 @@ class _Sizes(msgspec.Struct):
     banks: tuple[int, int]
     largest_box: int
     box_alignment: int
+    padded_box: int
     swizzle_formula: str
     base_offset_formula: str
 
 
 def _sizes(memory: SharedMemory) -> _Sizes:
     boxes = memory.tensor_map
-    banks = memory.banks.count, memory.banks.bytes
-    return _Sizes(memory.alignment, banks, boxes.largest_box, boxes.alignment, memory.swizzle_formula, memory.base_offset)
+    banks, box = (memory.banks.count, memory.banks.bytes), (boxes.largest_box, boxes.alignment, boxes.padded_box)
+    return _Sizes(memory.alignment, banks, *box, memory.swizzle_formula, memory.base_offset)
 
 
 def _is_formula(field: str) -> bool:

@@ -19,9 +19,6 @@ from ptxmma.matrices.shared.descriptor import Descriptor
 from ptxmma.matrices.shared.reading import Places, contiguous_bytes
 from ptxmma.model import ElementType
 
-#: Elements along the contiguous dimension of a box of padded ones (CUDA Driver API, cuTensorMapEncodeTiled).
-_PADDED_BOX = 128
-
 
 class TensorMapBox(NamedTuple):
     """The tensor map's swizzle and box with which TMA writes an image.
@@ -294,11 +291,12 @@ class SharedLayout(Geometry):
         """
         mode, layout, (inner, outer) = self._canonical.mode, self._canonical.layout, self._ordered
         lines = layout.lines
-        if self.padded and self.panel != _PADDED_BOX:
-            raise ValueError(f"TMA writes padded elements in boxes of {_PADDED_BOX}; swizzle {self.swizzle} has panels of {self.panel}")
+        allowed = self._canonical.memory.tensor_map
+        if self.padded and self.panel != allowed.padded_box:
+            message = f"TMA writes padded elements in boxes of {allowed.padded_box}; swizzle {self.swizzle} has panels of {self.panel}"
+            raise ValueError(message)
         if self._canonical.swizzled(0, self.base_offset):
             raise ValueError(f"TMA swizzles by absolute addresses: with base_offset = {self.base_offset} no mode of it writes this image")
-        allowed = self._canonical.memory.tensor_map
         dense = outer == lines or getattr(self, layout.group_stride) == lines * mode.bytes
         together = outer if dense else lines  # lines that follow each other without a gap
         box = max(size for size in range(lines, min(together, allowed.largest_box) + 1, lines) if together % size == 0)

@@ -27,14 +27,15 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     """The package, and ``explorer.html``."""
     head = banner("//", catalog, ["spec/"])
     database, on_one_line = map(_database, compact_database.texts(catalog))
-    made = {"database.js": database, **_generated(catalog)}
+    generated = _generated(catalog)
+    made = {"database.js": database, **generated}
     modules = {name: text for name, text in made.items() if name.endswith(".js")} | {name: _template(name) for name in _LIBRARY}
     for name, text in {**made, **modules, "index.d.ts": _template("index.d.ts")}.items():
         yield Output(f"{_FOLDER}/{name}", head + text)
     version = catalog.database.spec.version
-    memories = [tensor_functions.module(memory) for memory in catalog.database.spec.tensor_memories]
+    functions = [name.removesuffix(".js") for name in generated if name.endswith(".js")]
     about = banner("", catalog, ["spec/"]).split("\n")[0].strip()
-    yield Output(f"{_FOLDER}/package.json", render(f"{_TEMPLATES}/package.json.jinja", about=about, version=version, memories=memories))
+    yield Output(f"{_FOLDER}/package.json", render(f"{_TEMPLATES}/package.json.jinja", about=about, version=version, modules=functions))
     yield Output(f"{_FOLDER}/README.md", render(f"{_TEMPLATES}/README.md.jinja", about=about))
     yield Output(f"{_FOLDER}/explorer.html", _page(catalog, modules | {"database.js": on_one_line}))
 
@@ -43,10 +44,11 @@ def _generated(catalog: Catalog) -> dict[str, str]:
     """The other modules that hold what the spec says, and their declarations."""
     files: dict[str, str] = {}
     files["layouts.js"], files["layouts.d.ts"] = generated_modules.layouts(catalog)
-    files["shared_memory.js"], files["shared_memory.d.ts"] = generated_modules.shared_memory(catalog.database.spec.shared_memory)
-    for memory in catalog.database.spec.tensor_memories:
-        name = tensor_functions.module(memory)
-        files[f"{name}.js"], files[f"{name}.d.ts"] = generated_modules.tensor_memory(memory)
+    if (memory := catalog.database.spec.shared_memory) is not None:
+        files["shared_memory.js"], files["shared_memory.d.ts"] = generated_modules.shared_memory(memory)
+    for space in catalog.database.spec.tensor_memories:
+        name = tensor_functions.module(space)
+        files[f"{name}.js"], files[f"{name}.d.ts"] = generated_modules.tensor_memory(space)
     return files
 
 

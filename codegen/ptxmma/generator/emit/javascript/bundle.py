@@ -24,7 +24,8 @@ _REGEX = r"(?:(?<=[(,=:!&|?\[] )|(?<=[(!\[]))/(?![/*])(?:[^/\\\n\[]|\\.|\[[^\]\n
 _LITERAL = re.compile(f"{_STRING}|{_TEMPLATE}|{_REGEX}")
 #: Blanks around operators and brackets.  A line ends after a closing brace, which may end a statement; ``a - -b`` keeps its blanks.
 _BLANKS = re.compile(
-    rf"(?P<literal>{_LITERAL.pattern})|\s*(?P<operator>[{{(\[,;:?<>=!|&*%])\s*|\s*(?P<closing>[)}}\]]) *|(?<![-+])\s*(?P<sum>[-+])\s(?![-+])"
+    rf"(?P<literal>{_LITERAL.pattern})|\s*(?P<operator>[{{(\[,;:?<>=!|&*%])\s*|\s*(?P<closing>[)}}\]]) *"
+    r"|(?<![-+])\s*(?P<sum>[-+])\s(?![-+])"
 )
 _STYLE_BLANKS = re.compile(r"\s*([{};])\s*|(?<=:) |(?<=,) ")
 

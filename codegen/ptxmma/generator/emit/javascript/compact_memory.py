@@ -9,11 +9,12 @@ import msgspec
 
 from ptxmma.catalog.descriptors.shared_formats import matrix_formats, read_by, reads, swizzle_encoding
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit.javascript.shortening import Interned, condition, runs, table, without_empty
+from ptxmma.generator.emit.javascript.shortening import Interned, condition, formula_text, runs, table, without_empty
 from ptxmma.matrices.shared.canonical import canonical
 from ptxmma.matrices.shared.readable_types import memory_of
+from ptxmma.matrices.shared.suspicion_rules import Condition, conditions, expanded
 from ptxmma.matrices.shared.suspicions import stride_users, used_strides
-from ptxmma.model import DescriptorField, DescriptorFormat, Majorness, Padded
+from ptxmma.model import DescriptorField, DescriptorFormat, Majorness, Padded, SharedMemory
 
 
 def descriptors(formats: Sequence[DescriptorFormat]) -> dict[str, Any]:
@@ -42,15 +43,34 @@ def shared_memory(catalog: Catalog) -> dict[str, Any]:
     spec = catalog.database.spec
     if spec.shared_memory is None:
         return {}
-    known: dict[str, Any] = msgspec.to_builtins(spec.shared_memory)
+    memory = spec.shared_memory
+    known: dict[str, Any] = msgspec.to_builtins(memory)
     facts = {name: known[name] for name in ("alignment", "banks", "tensor_map", "swizzles")}
-    cuts = [{"lines": layout.lines, "panels": layout.panel_stride, "groups": layout.group_stride} for layout in spec.shared_memory.layouts]
+    facts |= {name: formula_text(known[name]) for name in ("swizzle_formula", "base_offset")}
+    cuts = [{"lines": layout.lines, "panels": layout.panel_stride, "groups": layout.group_stride} for layout in memory.layouts]
     layouts = [
-        {name: layout[name] for name in ("majorness", "swizzles", "cute", "lbo", "sbo", "source")} | cut
+        {name: layout[name] for name in ("majorness", "swizzles", "cute", "lbo", "sbo", "source")}
+        | {"offset": formula_text(layout["offset"])}
+        | cut
         for layout, cut in zip(known["layouts"], cuts, strict=True)
     ]
     families = [_read_by(catalog, format) for format in matrix_formats(spec)]
-    return {"memory": facts | {"layouts": layouts, "families": families}}
+    return {"memory": facts | {"layouts": layouts, "families": families, "suspicions": _suspicions(memory)}}
+
+
+def _suspicions(memory: SharedMemory) -> dict[str, Any]:
+    """The signs of mistakes in descriptors, and where the pattern of one starts: formulas and texts over its numbers."""
+    rules = conditions(memory)
+    let = memory.suspicions.let
+    starts = {name: formula_text(expanded(name, let)) for name in ("first", "phase")} if rules else {}
+    return {"rules": [_rule(each) for each in rules], "starts": starts}
+
+
+def _rule(condition: Condition) -> dict[str, Any]:
+    rule = condition.rule
+    about = {"rule": rule.rule, "severity": rule.severity, "names": " ".join(sorted(condition.names))} | without_empty(field=rule.field)
+    text = "".join(literal + (f"{{{formula_text(number)}}}" if number else "") for literal, number in condition.text)
+    return about | {"when": formula_text(" and ".join(f"({part})" for part in condition.when)), "text": text}
 
 
 def _read_by(catalog: Catalog, format: DescriptorFormat) -> dict[str, Any]:
@@ -61,7 +81,11 @@ def _read_by(catalog: Catalog, format: DescriptorFormat) -> dict[str, Any]:
     padded = [entry for entry in own.padded if reads(family, entry.family)]
 
     def rows(entries: Iterable[Majorness | Padded]) -> list[dict[str, Any]]:
-        return [{"majorness": entry.majorness, "swizzles": entry.swizzles, "elements": entry.elements} for entry in entries]
+        return [
+            {"majorness": entry.majorness, "swizzles": entry.swizzles, "elements": entry.elements}
+            | ({"group": entry.group} if isinstance(entry, Padded) else {})
+            for entry in entries
+        ]
 
     return {
         "family": family,

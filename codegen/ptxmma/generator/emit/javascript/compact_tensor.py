@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ptxmma.generator.emit.javascript.shortening import condition, table, without_empty
-from ptxmma.model import Range, Space, Spec, TensorLayout, TensorProducts, formula
+from ptxmma.generator.emit.javascript.shortening import condition, formula_text, table, without_empty
+from ptxmma.model import Range, Space, Spec, TensorLayout, TensorProducts
 
 _PACKED = "bits"
 
@@ -40,27 +39,24 @@ def _memory(memory: Space) -> dict[str, Any]:
 
 
 def _layout(layout: TensorLayout) -> dict[str, Any]:
-    """A layout; its formulas are texts, which JavaScript evaluates.
-
-    Raises:
-        ValueError: a formula has an operator that ``formulas.js`` does not know.
-    """
+    """A layout; its formulas are texts, which JavaScript evaluates."""
     unit = layout.unit if layout.unit != _PACKED else ""
-    for text in (*layout.axes.values(), *layout.at.values(), *layout.back.values(), unit or "0"):
-        if any(isinstance(node, (ast.BoolOp, ast.Compare, ast.Not)) for node in ast.walk(formula.parse(text))):
-            raise ValueError(f"{layout.name}: {text!r} compares; formulas of tensor memory in JavaScript are arithmetic alone")
     selections = [{"name": each.name, "values": each.values} | without_empty(when=condition(each.when)) for each in layout.selections]
     return {"name": layout.name, "title": layout.title, "operand": layout.operand, "of": condition(layout.of)} | without_empty(
         matrix=layout.matrix,
-        unit=unit,
-        axes=layout.axes,
+        unit=unit and formula_text(unit),
+        axes=_formulas(layout.axes),
         apart=layout.apart,
         selections=selections,
-        at=layout.at,
-        back=layout.back,
+        at=_formulas(layout.at),
+        back=_formulas(layout.back),
         align=layout.align if layout.align != (0,) else (),
         source=layout.source,
     )
+
+
+def _formulas(texts: Mapping[str, str]) -> dict[str, str]:
+    return {name: formula_text(text) for name, text in texts.items()}
 
 
 def _products(rules: TensorProducts) -> dict[str, Any]:

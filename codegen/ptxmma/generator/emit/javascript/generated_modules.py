@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import c_text, index_functions, tensor_functions
 from ptxmma.generator.emit.formula_text import to_javascript
 from ptxmma.generator.emit.index_functions import IndexFunction
-from ptxmma.generator.emit.templating import render
-from ptxmma.matrices.shared.suspicion_rules import WORDS, Condition, conditions, expanded
 from ptxmma.model import SharedMemory, Space, Swizzle
-from ptxmma.model.formula import names, parse
 
 #: ``%`` takes the sign of the dividend.
 _REMAINDER = """/** The remainder of a division that rounds down, so that it is never negative. */
@@ -28,45 +24,10 @@ def layouts(catalog: Catalog) -> tuple[str, str]:
     return _module(made), _declarations(f"Which thread holds which element: the layouts of {document}.", made)
 
 
-def shared_memory(memory: SharedMemory | None) -> tuple[str, str]:
-    """``shared_memory.js`` and ``shared_memory.d.ts``: swizzles, offsets in canonical layouts, and the rules for descriptors."""
-    made = list(_shared_memory(memory)) if memory is not None else []
-    offsets: dict[str, dict[str, str]] = {}
-    for layout in memory.layouts if memory is not None else ():
-        for name in layout.swizzles:
-            offsets.setdefault(layout.majorness, {})[name] = _offset(layout.majorness, name)
-    swizzles: dict[str, str] = {}
-    rules: list[str] = []
-    starts: dict[str, str] = {}
-    if memory is not None:
-        for mode in memory.swizzles:
-            usual = f"(address, base_offset = 0) => swizzle(address, {mode.bytes}, base_offset)"
-            swizzles[mode.name] = _swizzle(mode) if mode.formula else usual
-        rules = [_rule(each) for each in conditions(memory)]
-        let = memory.suspicions.let
-        starts = {name: to_javascript(expanded(name, let), _own(expanded(name, let))) for name in ("first", "phase")} if rules else {}
-    values = {"offsets": offsets, "swizzles": swizzles, "rules": rules, "starts": starts}
-    module = render("javascript/shared_memory.js.jinja", functions=_module(made), **values)
-    declared = _declarations("Matrices in shared memory: swizzles and canonical layouts.", made)
-    return module, declared + render("javascript/shared_memory.d.ts.jinja")
-
-
-def _own(text: str) -> dict[str, str]:
-    """The numbers of a descriptor that a formula reads, as members of an object."""
-    return {name: f"v.{name}" for name in names(parse(text))}
-
-
-def _rule(condition: Condition) -> str:
-    """A rule as an object of JavaScript."""
-    rule, read = condition.rule, sorted(condition.names)
-    own = {name: f"v.{name}" for name in read}
-    when = " && ".join(to_javascript(part, own) for part in condition.when)
-    text = "".join(
-        literal.replace("`", "\\`") + (f"${{words.{name}}}" if name in WORDS else f"${{{to_javascript(name, own)}}}" if name else "")
-        for literal, name in condition.text
-    )
-    facts = f'rule: "{rule.rule}", field: "{rule.field}", severity: "{rule.severity}", names: {json.dumps(read)}'
-    return f"{{ {facts}, when: (v) => {when}, text: (v, words) => `{text}` }}"
+def shared_memory(memory: SharedMemory) -> tuple[str, str]:
+    """``shared_memory.js`` and ``shared_memory.d.ts``: swizzles, and offsets in canonical layouts."""
+    made = list(_shared_memory(memory))
+    return _REMAINDER + _module(made), _declarations("Matrices in shared memory: swizzles and canonical layouts.", made)
 
 
 def tensor_memory(memory: Space) -> tuple[str, str]:

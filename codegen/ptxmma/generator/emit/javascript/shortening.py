@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ptxmma.model import Condition
+from ptxmma.model import Condition, formula
 
 # --- records ----------------------------------------------------------------------------------------------------------------
 
@@ -72,6 +73,18 @@ def bit_places(places: Iterable[tuple[str, int]]) -> str:
         else:
             words.append((output, bit, 1))
     return " ".join(f"{output}:{first}{f'+{count}' if count > 1 else ''}" for output, first, count in words)
+
+
+def formula_text(text: str) -> str:
+    """A formula as JavaScript reads it: the same text.
+
+    Raises:
+        ValueError: the formula has an operator that ``formulas.js`` does not know.
+    """
+    for node in ast.walk(formula.parse(text)):
+        if isinstance(node, ast.Not) or (isinstance(node, ast.Compare) and len(node.ops) > 1):
+            raise ValueError(f"{text!r} has `not` or a chain of comparisons, which formulas of JavaScript lack: write `== 0` or `and`")
+    return text
 
 
 def condition(alternatives: Sequence[Condition]) -> str:

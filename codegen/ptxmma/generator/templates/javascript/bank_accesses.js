@@ -59,7 +59,7 @@ export function accessPatterns(image) {
   const units = image.units();
   const warp = database.scopes.warp;
   const { alignment: unit, banks } = image.facts;
-  const single = Math.max(image.bits / 8, 1);
+  const single = Math.max(image.width / 8, 1);
   const flat = units.flat();
   /** @type {number[][]} */
   const columns = [];
@@ -104,15 +104,15 @@ function patternOf(name, accesses, width, banks) {
  * @returns {AccessPattern[]}
  */
 function fragmentPatterns(image, units) {
-  const fragment = layoutNames.map(layout).find((each) => each.kind === "fragment" && each.operands.includes("a") && each.threads === database.scopes.warp && each.bits === image.bits && !each.apart.length);
+  const fragment = layoutNames.map(layout).find((each) => each.kind === "fragment" && each.operands.includes("a") && each.threads === database.scopes.warp && each.bits === image.width && !each.apart.length);
   if (!fragment) return [];
-  const each = image.byRow ? Math.max(Math.floor(REGISTER_BITS / image.bits), 1) : 1;
-  const width = Math.max((each * image.bits) / 8, 1);
+  const each = image.byRow ? Math.max(Math.floor(REGISTER_BITS / image.width), 1) : 1;
+  const width = Math.max((each * image.width) / 8, 1);
   /** @type {(x: number, k: number) => number | null} */
   const address = (x, k) => {
     if (x >= image.x || k >= image.k) return null;
     const [line, along] = image.byRow ? [x, k] : [k, x];
-    const inside = Math.floor((((along % image.perUnit) * image.bits) / 8) / width) * width;
+    const inside = Math.floor((((along % image.perUnit) * image.width) / 8) / width) * width;
     return units[line][Math.floor(along / image.perUnit)] + inside;
   };
   /** @type {Access[]} */

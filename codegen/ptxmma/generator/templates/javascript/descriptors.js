@@ -1,6 +1,7 @@
 /** Matrix descriptors, as `ptxmma.matrices.descriptors` makes and reads them. */
 
 import { database } from "./database.js";
+import { formulaOf } from "./formulas.js";
 import { holds, numbersOf, recordsOf } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").DescriptorFields} DescriptorFields */
@@ -40,15 +41,40 @@ export function sharedMemoryOf(family) {
   const known = knownMemory.get(own.family);
   if (known) return known;
   const { families, ...shared } = database.memory;
-  const swizzles = shared.swizzles.filter(({ name }) => name in own.encodings).map((mode) => ({ ...mode, encoding: own.encodings[mode.name] }));
+  const swizzles = shared.swizzles.filter(({ name }) => name in own.encodings).map((mode) => ({ formula: shared.swizzle_formula, ...mode, encoding: own.encodings[mode.name] }));
   const layouts = shared.layouts.map((each) => ({ ...each, swizzles: each.swizzles.filter((name) => name in own.encodings) })).filter((each) => each.swizzles.length);
   const facts = { ...shared, ...own, swizzles, layouts, format, descriptor: format.fields };
   knownMemory.set(own.family, facts);
   return facts;
 }
 
+/**
+ * The families that read matrices through descriptors; only those whose descriptors hold what the bits always hold, where they mark one.
+ * @param {bigint} [bits]
+ * @returns {string[]}
+ */
+export function describedFamilies(bits) {
+  const every = (database.memory?.families ?? []).map(({ family }) => family);
+  const marked = every.filter((family) => {
+    const marks = sharedMemoryOf(family)?.descriptor.filter(({ fixed }) => fixed) ?? [];
+    return bits !== undefined && marks.length && marks.every(({ low, width, fixed }) => (bits >> BigInt(low)) % 2n ** BigInt(width) === BigInt(fixed ?? 0));
+  });
+  return marked.length ? marked : every;
+}
+
 /** What the database says of shared memory as its first family reads it; undefined where it says nothing. */
 export const memoryFacts = sharedMemoryOf();
+
+/**
+ * The address to which a swizzle mode moves a byte; applied twice, it leads back.
+ * @param {MemoryFacts["swizzles"][number]} mode
+ * @param {number} address
+ * @param {number} baseOffset
+ * @returns {number}
+ */
+export function swizzled({ formula, bytes }, address, baseOffset) {
+  return formulaOf(formula)({ address, base_offset: baseOffset, span: bytes });
+}
 
 /**
  * Descriptors start at addresses below this one, in bytes.
@@ -103,7 +129,8 @@ export function explainedDescriptor(format, kind, bits) {
   /** @type {Record<string, number | string>} */
   const known = { kind };
   // A field whose cases test others comes after these.
-  const depth = (/** @type {DescriptorFormat["fields"][number]} */ field) => /** @type {number} */ (Math.max(0, ...format.fields.filter(({ name }) => (field.cases ?? []).some(({ when = "" }) => new RegExp(`\\b${name}=`).test(when))).map((each) => 1 + depth(each))));
+  /** @type {(field: DescriptorFormat["fields"][number]) => number} */
+  const depth = (field) => Math.max(0, ...format.fields.filter(({ name }) => (field.cases ?? []).some(({ when = "" }) => new RegExp(`\\b${name}=`).test(when))).map((each) => 1 + depth(each)));
   const rows = [...format.fields].sort((one, other) => depth(one) - depth(other)).map((field) => {
     const { name, low, width, upper, shift = 0, less = 0, fixed, cases } = field;
     const own = Number((bits >> BigInt(low)) & ((1n << BigInt(width)) - 1n));

@@ -1,19 +1,27 @@
-/** The arithmetic of the spec's formulas: integers, names, parentheses, and Python's operators. */
+/** The spec's formulas: integers, names, parentheses, and Python's operators but for `not`; what holds is 1, what does not is 0. */
 
 /** @typedef {(values: Record<string, number>) => number} Formula */
 
 /** @type {Record<string, [strength: number, result: (one: number, other: number) => number]>} */
 const OPERATORS = {
-  "|": [1, (one, other) => one | other],
-  "^": [2, (one, other) => one ^ other],
-  "&": [3, (one, other) => one & other],
-  "<<": [4, (one, other) => one << other],
-  ">>": [4, (one, other) => one >> other],
-  "+": [5, (one, other) => one + other],
-  "-": [5, (one, other) => one - other],
-  "*": [6, (one, other) => one * other],
-  "//": [6, (one, other) => Math.floor(one / other)],
-  "%": [6, (one, other) => one - other * Math.floor(one / other)],
+  or: [1, (one, other) => Number(Boolean(one || other))],
+  and: [2, (one, other) => Number(Boolean(one && other))],
+  "==": [3, (one, other) => Number(one === other)],
+  "!=": [3, (one, other) => Number(one !== other)],
+  "<": [3, (one, other) => Number(one < other)],
+  "<=": [3, (one, other) => Number(one <= other)],
+  ">": [3, (one, other) => Number(one > other)],
+  ">=": [3, (one, other) => Number(one >= other)],
+  "|": [4, (one, other) => one | other],
+  "^": [5, (one, other) => one ^ other],
+  "&": [6, (one, other) => one & other],
+  "<<": [7, (one, other) => one << other],
+  ">>": [7, (one, other) => one >> other],
+  "+": [8, (one, other) => one + other],
+  "-": [8, (one, other) => one - other],
+  "*": [9, (one, other) => one * other],
+  "//": [9, (one, other) => Math.floor(one / other)],
+  "%": [9, (one, other) => one - other * Math.floor(one / other)],
 };
 
 /** @type {Map<string, Formula>} */
@@ -35,7 +43,7 @@ export function formulaOf(text) {
  * @returns {Formula}
  */
 function readFormula(text) {
-  const tokens = text.match(/\w+|\/\/|<<|>>|[-+*%()|^&]/g) ?? [];
+  const tokens = text.match(/\w+|\/\/|<<|>>|[<>=!]=|[-+*%()|^&<>]/g) ?? [];
   let at = 0;
   /** @returns {Formula} */
   const operand = () => {

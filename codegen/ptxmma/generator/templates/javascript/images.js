@@ -1,11 +1,12 @@
 /** Matrices in shared memory, as `ptxmma.matrices.shared.canonical` lays them out. */
 
 import { database } from "./database.js";
-import { offsets, swizzles } from "./shared_memory.js";
-import { descriptorReach, encodedDescriptor, sharedMemoryOf } from "./descriptors.js";
+import { descriptorReach, encodedDescriptor, sharedMemoryOf, swizzled } from "./descriptors.js";
+import { formulaOf } from "./formulas.js";
 
 /** @typedef {import("./index.d.ts").DescriptorFields} DescriptorFields */
 /** @typedef {import("./index.d.ts").ImageOptions} ImageOptions */
+/** @typedef {import("./index.d.ts").MemoryFacts} MemoryFacts */
 /** @typedef {import("./index.d.ts").TensorMapBox} TensorMapBox */
 
 /**
@@ -13,11 +14,24 @@ import { descriptorReach, encodedDescriptor, sharedMemoryOf } from "./descriptor
  * @param {string} majorness
  * @param {string} [swizzle]
  * @param {string} [family]
+ * @param {boolean} [padded] those that they read with padding
  * @returns {string[]}
  */
-export function readableTypes(majorness, swizzle, family) {
-  const rows = sharedMemoryOf(family)?.reads.filter((each) => each.majorness === majorness && (!swizzle || each.swizzles.includes(swizzle))) ?? [];
+export function readableTypes(majorness, swizzle, family, padded = false) {
+  const facts = sharedMemoryOf(family);
+  const rows = facts?.[padded ? "padded" : "reads"].filter((each) => each.majorness === majorness && (!swizzle || each.swizzles.includes(swizzle))) ?? [];
   return Object.keys(database.types).filter((name) => rows.some(({ elements }) => elements.includes(name)));
+}
+
+/**
+ * Elements in the bytes that a swizzle moves together: as many as fill them, or fewer where they are padded.
+ * @param {MemoryFacts} facts
+ * @param {string} type
+ * @param {boolean} padded
+ * @returns {number}
+ */
+export function elementsTogether(facts, type, padded) {
+  return (padded && facts.padded.find(({ elements }) => elements.includes(type))?.group) || (facts.alignment * 8) / database.types[type].bits;
 }
 
 /**
@@ -29,40 +43,43 @@ export class MemoryImage {
    * Throws a RangeError for extents that do not fill panels and groups, and for values without an encoding.
    * @param {ImageOptions} options
    */
-  constructor(options) {
-    const facts = sharedMemoryOf(options.family);
-    if (!facts) throw new RangeError(`${options.family} reads no matrices from shared memory`);
-    const mode = facts.swizzles.find((each) => each.name === options.swizzle);
-    const canonical = facts.layouts.find((each) => each.majorness === options.majorness && each.swizzles.includes(options.swizzle));
-    if (!mode || !canonical) throw new RangeError(`no canonical layout is ${options.majorness}-major with swizzle ${options.swizzle}`);
-    const readable = readableTypes(options.majorness, options.swizzle, options.family);
-    if (!readable.includes(options.type)) throw new RangeError(`${options.type} cannot be read ${options.majorness}-major with swizzle ${options.swizzle}: ${readable.join(", ")} can`);
+  constructor({ type, majorness, swizzle, x, k, padded = false, family, start = 0, baseOffset = 0, lbo, sbo }) {
+    const facts = sharedMemoryOf(family);
+    if (!facts) throw new RangeError(`${family} reads no matrices from shared memory`);
+    const mode = facts.swizzles.find((each) => each.name === swizzle);
+    const canonical = facts.layouts.find((each) => each.majorness === majorness && each.swizzles.includes(swizzle));
+    if (!mode || !canonical) throw new RangeError(`no canonical layout is ${majorness}-major with swizzle ${swizzle}`);
+    const readable = readableTypes(majorness, swizzle, family, padded);
+    if (!readable.includes(type)) throw new RangeError(`${type} cannot be read ${majorness}-major with swizzle ${swizzle}${padded ? " and padding" : ""}: ${readable.join(", ") || "no type"} can`);
     this.facts = facts;
     this.mode = mode;
     this.canonical = canonical;
-    this.type = options.type;
-    this.majorness = options.majorness;
-    this.swizzle = options.swizzle;
-    this.x = options.x;
-    this.k = options.k;
-    this.bits = database.types[options.type].bits;
+    this.type = type;
+    this.majorness = majorness;
+    this.swizzle = swizzle;
+    this.padded = padded;
+    this.x = x;
+    this.k = k;
+    this.bits = database.types[type].bits;
+    this.perUnit = elementsTogether(facts, type, padded);
+    /** Bits between neighbouring elements, on the average. */
+    this.width = (facts.alignment * 8) / this.perUnit;
     this.lines = canonical.lines;
-    this.panel = (mode.bytes * 8) / this.bits;
-    this.perUnit = (facts.alignment * 8) / this.bits;
-    this.start = options.start ?? 0;
-    this.baseOffset = options.baseOffset ?? 0;
+    this.panel = (mode.bytes * 8) / this.width;
+    this.start = start;
+    this.baseOffset = baseOffset;
     const [inner, outer] = this.ordered;
     if (!(inner > 0) || inner % this.panel) throw new RangeError(`${this.byRow ? "k" : "x"} = ${inner} must be a multiple of ${this.panel}: panels of swizzle ${mode.name} have ${mode.bytes} bytes`);
     if (!(outer > 0) || outer % this.lines) throw new RangeError(`${this.byRow ? "x" : "k"} = ${outer} must be a multiple of ${this.lines}, the lines of an atom`);
-    if (this.start % mode.bytes) throw new RangeError(`start = ${this.start} must be a multiple of ${mode.bytes} bytes`);
-    const strides = this.#strides(options.lbo, options.sbo);
+    if (start % mode.bytes) throw new RangeError(`start = ${start} must be a multiple of ${mode.bytes} bytes`);
+    const strides = this.#strides(lbo, sbo);
     this.lbo = strides.lbo;
     this.sbo = strides.sbo;
     encodedDescriptor(this.descriptor(), facts);
-    const last = this.offset(this.x - 1, this.k - 1);
+    const last = this.offset(x - 1, k - 1);
     this.size = (Math.floor(last / mode.bytes) + 1) * mode.bytes;
     const end = descriptorReach(facts);
-    if (this.start + this.size > end) throw new RangeError(`the image would reach from ${this.start} to ${this.start + this.size}; descriptors reach the addresses below ${end}`);
+    if (start + this.size > end) throw new RangeError(`the image would reach from ${start} to ${start + this.size}; descriptors reach the addresses below ${end}`);
   }
 
   /** Whether rows of A, or columns of B, are contiguous along k. */
@@ -82,7 +99,10 @@ export class MemoryImage {
    * @returns {number}
    */
   offset(x, k) {
-    return offsets[this.majorness][this.swizzle](x, k, this.bits, this.lbo, this.sbo);
+    const along = this.byRow ? k : x, place = along % this.perUnit;
+    const byte = Math.floor(along / this.perUnit) * this.facts.alignment + Math.floor((place * this.bits) / 8);
+    const { lbo, sbo } = this;
+    return formulaOf(this.canonical.offset)({ x, k, [this.byRow ? "k" : "x"]: byte, lbo, sbo, span: this.mode.bytes });
   }
 
   /**
@@ -92,7 +112,7 @@ export class MemoryImage {
    * @returns {number}
    */
   address(x, k) {
-    return swizzles[this.swizzle](this.start + this.offset(x, k), this.baseOffset);
+    return swizzled(this.mode, this.start + this.offset(x, k), this.baseOffset);
   }
 
   /**
@@ -148,12 +168,9 @@ export class MemoryImage {
     if (!(depth > 0) || this.k % depth) throw new RangeError(`k = ${this.k} is not a multiple of ${depth}`);
     return Array.from({ length: this.k / depth }, (_, step) => {
       const first = this.offset(0, step * depth);
-      for (let x = 0; x < this.x; x += 1) {
-        for (let k = 0; k < depth; k += 1) {
-          if (this.offset(x, step * depth + k) !== first + this.offset(x, k)) {
-            throw new RangeError(`the sub-tile ${depth} deep at k = ${step * depth} has no descriptor: panels are ${this.panel} elements wide`);
-          }
-        }
+      // Offsets are sums of digits of x and of k: what holds for one row holds for all.
+      for (let k = 0; k < depth; k += 1) {
+        if (this.offset(0, step * depth + k) !== first + this.offset(0, k)) throw new RangeError(`the sub-tile ${depth} deep at k = ${step * depth} has no descriptor: panels are ${this.panel} elements wide`);
       }
       const fields = this.descriptor(0, step * depth);
       encodedDescriptor(fields, this.facts);
@@ -166,8 +183,9 @@ export class MemoryImage {
    * @returns {TensorMapBox}
    */
   get tma() {
-    if (swizzles[this.swizzle](0, this.baseOffset)) throw new RangeError(`TMA swizzles by absolute addresses: no mode of it writes an image with base offset ${this.baseOffset}`);
-    const { largest_box: largest, alignment } = this.facts.tensor_map;
+    const { largest_box: largest, alignment, padded_box: paddedBox } = this.facts.tensor_map;
+    if (this.padded && this.panel !== paddedBox) throw new RangeError(`TMA writes padded elements in boxes of ${paddedBox}; swizzle ${this.swizzle} has panels of ${this.panel}`);
+    if (swizzled(this.mode, 0, this.baseOffset)) throw new RangeError(`TMA swizzles by absolute addresses: no mode of it writes an image with base offset ${this.baseOffset}`);
     const [inner, outer] = this.ordered;
     const dense = outer === this.lines || this[this.canonical.groups] === this.lines * this.mode.bytes;
     const together = dense ? outer : this.lines;
@@ -181,7 +199,8 @@ export class MemoryImage {
         boxes += 1;
       }
     }
-    return { swizzle: this.mode.tma, inner: (this.mode.bytes * 8) / Math.max(this.bits, 8), outer: box, boxes, transactionBytes: this.mode.bytes * box * boxes };
+    const transactionBytes = (this.mode.bytes * box * boxes * this.bits) / this.width; // padding does not count
+    return { swizzle: this.mode.tma, inner: (this.mode.bytes * 8) / Math.max(this.width, 8), outer: box, boxes, transactionBytes };
   }
 
   /**

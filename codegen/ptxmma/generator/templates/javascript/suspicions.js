@@ -1,7 +1,7 @@
 /** Probable mistakes in a matrix descriptor, as `ptxmma.matrices.descriptors` finds them. */
 
-import { patternNumbers, suspicionRules, swizzles } from "./shared_memory.js";
-import { decodedDescriptor, descriptorReach, explainedDescriptor, sharedMemoryOf } from "./descriptors.js";
+import { decodedDescriptor, descriptorReach, explainedDescriptor, sharedMemoryOf, swizzled } from "./descriptors.js";
+import { formulaOf } from "./formulas.js";
 import { holds } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").DescriptorFormat} DescriptorFormat */
@@ -35,25 +35,42 @@ export function suspicions(bits, majorness, { element, family } = {}) {
     start_address: start, least_start: start, inside: start % pattern, base_offset: Number(read.base_offset), leading_mode: stored.leading_mode ?? 0,
     span: mode.bytes, pattern, alignment: facts.alignment, reach: descriptorReach(facts),
   };
-  Object.assign(numbers, patternNumbers(numbers, swizzles[mode.name]));
+  Object.assign(numbers, patternNumbers(facts, mode, numbers));
   if (majorness) numbers.along_k = Number(majorness === "K");
   const every = [...new Set(facts.reads.filter((each) => each.swizzles.includes(mode.name)).map((each) => each.majorness))];
   if (majorness && !facts.strides[majorness]?.[mode.name]) return [];
   const judged = (majorness ? [majorness] : every).map((each) => ofStrides(facts, mode.name, each, read, numbers));
   const shared = judged[0].filter((one) => judged.every((others) => others.some((other) => other.field === one.field && other.rule === one.rule)));
-  return [...wrong, ...held("", numbers, {}), ...shared];
+  return [...wrong, ...held(facts, "", numbers, {}), ...shared];
+}
+
+/**
+ * The base offsets that patterns need, and whether the descriptor's own moves bytes otherwise.
+ * @param {MemoryFacts} facts
+ * @param {MemoryFacts["swizzles"][number]} mode
+ * @param {Record<string, number>} numbers
+ * @returns {Record<string, number>}
+ */
+function patternNumbers({ base_offset: formula, suspicions: { starts } }, mode, numbers) {
+  const start = (/** @type {string} */ name) => (name in starts ? formulaOf(starts[name])(numbers) : 0);
+  const needed = (/** @type {string} */ name) => formulaOf(formula)({ start: start(name), pattern: mode.pattern });
+  const moved = (/** @type {number} */ base) => swizzled(mode, start("phase"), base);
+  const phase = needed("phase");
+  return { needed: needed("first"), phase_needed: phase, misplaced: Number(moved(numbers.base_offset) !== moved(phase)) };
 }
 
 /**
  * The rules that hold, of a stride by the name of its field, or of the other fields: those whose numbers are all known.
+ * @param {MemoryFacts} facts
  * @param {string} stride
  * @param {Record<string, number>} numbers
  * @param {Record<string, string>} words
  * @returns {Suspicion[]}
  */
-function held(stride, numbers, words) {
-  const own = suspicionRules.filter((rule) => !rule.field === Boolean(stride) && rule.names.every((name) => name in numbers) && rule.when(numbers));
-  return own.map(({ rule, field, severity, text }) => ({ field: field || stride, rule, text: text(numbers, words), severity }));
+function held(facts, stride, numbers, words) {
+  const own = facts.suspicions.rules.filter(({ field, names, when }) => !field === Boolean(stride) && names.split(" ").every((name) => name in numbers) && formulaOf(when)(numbers));
+  const said = (/** @type {string} */ text) => text.replace(/\{([^}]+)\}/g, (_, part) => words[part] ?? String(formulaOf(part)(numbers)));
+  return own.map(({ rule, field, severity, text }) => ({ field: field || stride, rule, text: said(text), severity }));
 }
 
 /**
@@ -77,7 +94,7 @@ function ofStrides(facts, swizzle, majorness, read, numbers) {
     const own = { ...numbers, lines, value, units, by_all: Number(byAll) };
     if (!other || other in values) own.other = other ? values[other] : 0;
     const name = stride.toUpperCase(), only = byAll ? "" : `; only ${users[stride].join(" and ")} can use ${name} here`;
-    return held(field, own, { name, only });
+    return held(facts, field, own, { name, only });
   });
 }
 

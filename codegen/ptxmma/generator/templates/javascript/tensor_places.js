@@ -154,6 +154,7 @@ function operandPlaces(name, operand, instruction, product) {
  * @returns {{bits: number, shift: number}}
  */
 function containerOf(element, facts) {
-  const { bits, shift = 0 } = (database.containers ?? []).find((each) => each.elements.includes(element) && holds(each.when, facts)) ?? database.types[element];
+  const container = (database.containers ?? []).find((each) => each.elements.includes(element) && holds(each.when, facts));
+  const { bits, shift = 0 } = container ?? { bits: database.types[element].bits };
   return { bits, shift };
 }

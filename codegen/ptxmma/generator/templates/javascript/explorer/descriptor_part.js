@@ -1,6 +1,6 @@
 /** A matrix descriptor, editable both ways; steps along k, and the box of TMA. */
 
-import { decodedDescriptor, encodedDescriptor, memoryFacts } from "../descriptors.js";
+import { encodedDescriptor, explainedDescriptor } from "../descriptors.js";
 import { suspicions } from "../suspicions.js";
 import { choice, copyButton, fill, h, numberField } from "./dom.js";
 import { hueOf } from "./palette.js";
@@ -16,32 +16,29 @@ export class DescriptorPart {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    this.facts = /** @type {MemoryFacts} */ (memoryFacts);
     this.input = h("input", { class: "mono", "aria-label": "Descriptor", spellcheck: false, onchange: () => this.#typed() });
     this.error = h("p", { class: "error", role: "alert" });
     this.strip = h("div", { class: "bits", role: "group", "aria-label": "Bits of the descriptor" });
     this.fields = h("div", { class: "fields" });
     this.doubts = h("ul", { class: "doubts", "aria-label": "Suspicions" });
     this.steps = h("div", { class: "steps" });
-    /** @type {MemoryImage | null} */
-    this.image = null;
     this.element = h("div", {}, h("h2", {}, "Descriptor"), h("div", { class: "row" }, this.input, copyButton("Copy", () => this.input.value)), this.error, this.strip, this.fields, this.doubts, this.steps);
   }
 
   /**
    * @param {MemoryImage | null} image
+   * @param {MemoryFacts} facts of the family that reads it
    * @param {State} state
    * @param {number} depthBytes
    */
-  update(image, state, depthBytes) {
-    this.image = image;
-    const own = image ? encodedDescriptor(image.descriptor()) : 0n;
+  update(image, facts, state, depthBytes) {
+    const own = image ? encodedDescriptor(image.descriptor(), facts) : 0n;
     const bits = /^0x[0-9a-f]{1,16}$/i.test(state.bits) ? BigInt(state.bits) : own;
     if (document.activeElement !== this.input) this.input.value = hex(bits);
     this.error.textContent = "";
-    this.#strip(bits);
-    this.#fields(bits, image !== null && bits !== own);
-    fill(this.doubts, suspicions(bits, image?.majorness).map(({ text }) => h("li", {}, text)));
+    this.#strip(bits, facts);
+    this.#fields(bits, facts, image && bits !== own ? image : null);
+    fill(this.doubts, suspicions(bits, image?.majorness, { family: facts.family }).map(({ text }) => h("li", {}, text)));
     fill(this.steps, image && bits === own ? this.#steps(image, state, depthBytes) : []);
   }
 
@@ -51,14 +48,17 @@ export class DescriptorPart {
     else this.error.textContent = `${text || "Nothing"} is not a 64-bit number: write 0x and up to 16 hexadecimal digits.`;
   }
 
-  /** @param {bigint} bits */
-  #strip(bits) {
-    const owner = (/** @type {number} */ bit) => this.facts.descriptor.findIndex(({ low, width }) => bit >= low && bit < low + width);
+  /**
+   * @param {bigint} bits
+   * @param {MemoryFacts} facts
+   */
+  #strip(bits, { descriptor, format }) {
+    const owner = (/** @type {number} */ bit) => descriptor.findIndex(({ low, width }) => bit >= low && bit < low + width);
     const buttons = Array.from({ length: BITS }, (_, place) => {
       const bit = BITS - 1 - place;
       const field = owner(bit);
       const set = (bits >> BigInt(bit)) & 1n;
-      const name = field < 0 ? "ignored" : this.facts.descriptor[field].name;
+      const name = field < 0 ? (format.spare === "zero" ? "0" : "ignored") : descriptor[field].name;
       return h("button", { type: "button", class: field < 0 ? "unused" : "", style: field < 0 ? "" : `--hue: ${hueOf(field)}`, "aria-pressed": String(set === 1n), title: `bit ${bit}: ${name}`, "aria-label": `bit ${bit}, ${name}`, onclick: () => this.store.set({ bits: hex(bits ^ (1n << BigInt(bit))) }) }, String(set));
     });
     fill(this.strip, buttons);
@@ -66,33 +66,38 @@ export class DescriptorPart {
 
   /**
    * @param {bigint} bits
-   * @param {boolean} foreign whether it is not that of the image
+   * @param {MemoryFacts} facts
+   * @param {MemoryImage | null} other the image, where its descriptor is another one
    */
-  #fields(bits, foreign) {
-    const fields = decodedDescriptor(bits);
+  #fields(bits, facts, other) {
+    const explained = explainedDescriptor(facts.format, "", bits);
+    const values = Object.fromEntries(explained.map(({ field, value }) => [field.name, value]));
     const changed = (/** @type {string} */ name, /** @type {number | string | undefined} */ value) => {
       try {
-        const known = this.facts.descriptor.reduce((mask, { low, width }) => mask | (((1n << BigInt(width)) - 1n) << BigInt(low)), 0n);
-        this.store.set({ bits: hex(encodedDescriptor({ ...fields, [name]: value ?? 0 }) | (bits & ~known)) });
+        const known = facts.descriptor.reduce((mask, { low, width }) => mask | (((1n << BigInt(width)) - 1n) << BigInt(low)), 0n);
+        this.store.set({ bits: hex(encodedDescriptor({ ...values, [name]: value ?? 0 }, facts) | (bits & ~known)) });
       } catch (error) {
         this.error.textContent = error instanceof RangeError ? error.message : String(error);
       }
     };
-    const rows = this.facts.descriptor.map(({ name, title, low, width, shift = 0, unit }, place) => {
-      const stored = (bits >> BigInt(low)) & ((1n << BigInt(width)) - 1n);
-      const value = fields[name];
+    const rows = explained.map(({ field: { name, title, low, width, shift = 0, unit, fixed, cases }, stored, value }, place) => {
+      const named = Object.keys(Object.assign({}, ...(cases ?? []).map((each) => each.values ?? {})));
+      const titles = Object.fromEntries(facts.swizzles.map((mode) => [mode.name, mode.title]));
       const editor =
-        name === "swizzle"
-          ? choice("", this.facts.swizzles.map((mode) => ({ value: mode.name, text: mode.title })), String(value), (chosen) => changed(name, chosen))
-          : numberField("", Number(value), (chosen) => changed(name, chosen), { min: 0, step: 2 ** shift, "aria-label": title });
+        fixed !== undefined
+          ? h("span", {}, String(fixed))
+          : named.length
+            ? choice("", named.map((each) => ({ value: each, text: titles[each] ?? each })), String(value), (chosen) => changed(name, chosen))
+            : numberField("", Number(value), (chosen) => changed(name, chosen), { min: 0, step: 2 ** shift, "aria-label": title });
       editor.querySelector("select")?.setAttribute("aria-label", title);
-      return h("tr", {}, h("th", { scope: "row", style: `--hue: ${hueOf(place)}`, title }, name.replaceAll("_", " ")), h("td", {}, `${low + width - 1}:${low}`), h("td", {}, `0x${stored.toString(16)}`), h("td", {}, h("span", { class: "row" }, editor, unit || "")));
+      const bitsOf = width > 1 ? `${low + width - 1}:${low}` : String(low);
+      return h("tr", {}, h("th", { scope: "row", style: `--hue: ${hueOf(place)}`, title }, name.replaceAll("_", " ")), h("td", {}, bitsOf), h("td", {}, `0x${stored.toString(16)}`), h("td", {}, h("span", { class: "row" }, editor, unit || "")));
     });
     const head = h("tr", {}, ["Field", "Bits", "Holds", "Means"].map((title) => h("th", { scope: "col" }, title)));
     const back = h("button", { type: "button", onclick: () => this.store.set({ bits: "" }) }, "That of the image");
-    const behind = Number(fields.start_address) - (this.image?.start ?? 0);
+    const behind = Number(values.start_address) - (other?.start ?? 0);
     const note = behind > 0 ? `It starts ${behind} bytes behind the image, which begins where the swizzle pattern does.` : "The image has another one.";
-    fill(this.fields, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)), foreign && h("p", { class: "row" }, note, back));
+    fill(this.fields, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)), other && h("p", { class: "row" }, note, back));
   }
 
   /**
@@ -101,7 +106,7 @@ export class DescriptorPart {
    * @param {number} depthBytes
    */
   #steps(image, state, depthBytes) {
-    const depth = Number(state.depth) || (depthBytes * 8) / image.bits;
+    const depth = Number(state.depth) || (depthBytes * 8) / image.width;
     const box = attempted(() => image.tma);
     const steps = attempted(() => image.steps(depth));
     return [
@@ -109,9 +114,9 @@ export class DescriptorPart {
       numberField("Depth of a step", depth, (value) => this.store.set({ depth: value ? String(value) : "" }), { min: 1, class: "short" }),
       typeof steps === "string"
         ? h("p", { class: "error" }, steps)
-        : h("table", { class: "mono" }, h("tbody", {}, steps.map((fields, step) => h("tr", {}, h("td", {}, `k = ${step * depth}`), h("td", {}, `+${Number(fields.start_address) - image.start} bytes`), h("td", {}, hex(encodedDescriptor(fields))))))),
+        : h("table", { class: "mono" }, h("tbody", {}, steps.map((fields, step) => h("tr", {}, h("td", {}, `k = ${step * depth}`), h("td", {}, `+${Number(fields.start_address) - image.start} bytes`), h("td", {}, hex(encodedDescriptor(fields, image.facts))))))),
       h("h2", {}, "TMA"),
-      h("p", {}, typeof box === "string" ? box : `${box.swizzle}, box of ${box.inner} × ${box.outer}${image.bits < 8 ? " bytes" : ""}, ${box.boxes} ${box.boxes > 1 ? "boxes" : "box"}`),
+      h("p", {}, typeof box === "string" ? box : `${box.swizzle}, box of ${box.inner} × ${box.outer}${image.width < 8 ? " bytes" : ""}, ${box.boxes} ${box.boxes > 1 ? "boxes" : "box"}`),
     ];
   }
 }

@@ -4,7 +4,7 @@ import { database } from "../database.js";
 import { instructionMeant } from "../spellings.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { tensorMemories, tensorOperands } from "../tensor_places.js";
-import { descriptorFormats, memoryFacts } from "../descriptors.js";
+import { describedFamilies, descriptorFormats, memoryFacts, sharedMemoryOf } from "../descriptors.js";
 import { ConversionView } from "./conversion_view.js";
 import { CopyView } from "./copy_view.js";
 import { DescriptorReader } from "./descriptor_reader.js";
@@ -30,13 +30,13 @@ const reference = document.documentElement.dataset.reference;
 const store = new Store();
 const picker = new Picker(store);
 const search = new SearchBox((set) => {
-  const described = set.bits ? { image: "", i: isDescribed(current()) ? store.state.i : describedExample() } : {};
+  const described = set.bits ? { image: "", family: "", i: describedBy(set.bits, current()) ? store.state.i : describedExample(set.bits) } : {};
   store.set({ at: "", choose: "", middle: "", ...described, ...set, ...placeOf(set) });
 });
 const matrices = new MatricesView(store);
 const memory = memoryFacts && new MemoryView(store);
 const conversion = new ConversionView(store);
-const tensor = tensorMemories.length > 0 && new TensorView(store);
+const tensor = tensorMemories.length > 0 ? new TensorView(store) : undefined;
 /** @type {[string, string, {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void}][]} */
 const views = [
   ["matrices", "Matrices", matrices],
@@ -93,21 +93,26 @@ function placeOf({ i, v, at }) {
 }
 
 /**
- * Whether descriptors say where its matrices lie.
+ * Whether an instruction may read a matrix through a descriptor.
+ * @param {string} bits
  * @param {Instruction} instruction
  */
-function isDescribed(instruction) {
-  return instruction.forms.some((form) => form.operands.some((operand) => operand.kind === "descriptor"));
+function describedBy(bits, instruction) {
+  const read = sharedMemoryOf(instruction.family)?.family === describedFamilies(BigInt(bits))[0];
+  return read && instruction.forms.some((form) => form.operands.some(({ kind }) => kind === "descriptor" || kind === "shared-descriptor"));
 }
 
-/** An instruction for a descriptor that is shown without one. */
-function describedExample() {
-  return instructionGroups().map((group) => instructionOf(group, group.numbers[group.numbers.length - 1])).find(isDescribed)?.canonical;
+/**
+ * An instruction for a descriptor that is shown without one.
+ * @param {string} bits
+ */
+function describedExample(bits) {
+  return instructionGroups().map((group) => instructionOf(group, group.numbers[group.numbers.length - 1])).find((each) => describedBy(bits, each))?.canonical;
 }
 
 store.follow((state, changed) => {
-  if (state.bits && !state.i) {
-    state.i = describedExample() ?? "";
+  if (/^0x[0-9a-f]{1,16}$/i.test(state.bits) && !state.i) {
+    state.i = describedExample(state.bits) ?? "";
     changed.add("i");
   }
   const instruction = current();

@@ -1,9 +1,8 @@
 /** A matrix in shared memory: its image, what accesses cost, its descriptor. */
 
-import { database } from "../database.js";
 import { accessPatterns, bankWords } from "../bank_accesses.js";
-import { decodedDescriptor, memoryFacts } from "../descriptors.js";
-import { MemoryImage, readableTypes } from "../images.js";
+import { decodedDescriptor, describedFamilies, memoryFacts, sharedMemoryOf } from "../descriptors.js";
+import { elementsTogether, MemoryImage, readableTypes } from "../images.js";
 import { Board } from "./board.js";
 import { DescriptorPart } from "./descriptor_part.js";
 import { choice, fill, h, numberField, segments } from "./dom.js";
@@ -49,10 +48,11 @@ export class MemoryView {
    * @param {Set<keyof State>} changed
    */
   update(instruction, state, changed) {
-    const options = imageOptions(instruction, state);
-    if (["image", "bits", "v", "i"].some((key) => changed.has(/** @type {keyof State} */ (key)))) this.#draw(options);
+    this.facts = familyFacts(instruction, state);
+    const options = imageOptions(this.facts, instruction, state);
+    if (["image", "family", "bits", "v", "i"].some((key) => changed.has(/** @type {keyof State} */ (key)))) this.#draw(options);
     if (this.image) this.#costs(state);
-    this.descriptor.update(this.image, state, DEPTH_BYTES);
+    this.descriptor.update(this.image, this.facts, state, DEPTH_BYTES);
   }
 
   /** @param {ImageOptions} options */
@@ -77,13 +77,22 @@ export class MemoryView {
   #toolbar(options) {
     const { facts, store } = this;
     const changed = (/** @type {Partial<ImageOptions>} */ changes) => store.set({ image: imageText({ ...options, ...changes }), access: "0,0", bits: "" });
+    const { type, majorness, padded, family } = options, families = describedFamilies();
     const majors = [...new Set(facts.layouts.map((each) => each.majorness))];
+    const types = (/** @type {string} */ major) => [false, true].flatMap((own) => readableTypes(major, undefined, family, own).map((name) => typeText(name, own)));
+    const modes = facts.layouts.filter((each) => each.majorness === majorness).flatMap((each) => each.swizzles);
+    // A type that cannot be read with the swizzle takes another one along.
+    const typed = (/** @type {string} */ text, major = majorness) => {
+      const own = typeOf(text), able = facts.swizzles.map(({ name }) => name).filter((name) => readableTypes(major, name, family, own.padded).includes(own.type));
+      return changed({ ...own, majorness: major, swizzle: able.includes(options.swizzle) ? options.swizzle : able[able.length - 1], k: 0, x: major === majorness ? options.x : 0 });
+    };
     const number = (/** @type {string} */ label, /** @type {keyof ImageOptions} */ key, /** @type {number} */ step, placeholder = "") =>
       numberField(label, /** @type {number | undefined} */ (options[key]) ?? "", (value) => changed({ [key]: value }), { min: 0, step, placeholder, class: "short" });
     return [
-      choice("Type", readableTypes(options.majorness), options.type, (type) => changed({ type, k: 0, x: options.x })),
-      segments("Majorness", majors.map((each) => [each, `${each}-major`]), options.majorness, (majorness) => changed({ majorness, type: readableTypes(majorness).includes(options.type) ? options.type : readableTypes(majorness)[0] })),
-      segments("Swizzle", facts.swizzles.map((mode) => [mode.name, mode.name]), options.swizzle, (swizzle) => changed({ swizzle })),
+      families.length > 1 && segments("Read by", families.map((each) => [each, each]), facts.family, (chosen) => store.set({ family: chosen, image: "", access: "0,0", bits: "" })),
+      choice("Type", types(majorness).map((text) => ({ value: text, text: text.replace("_", ", ") })), typeText(type, padded), (text) => typed(text)),
+      segments("Majorness", majors.map((each) => [each, `${each}-major`]), majorness, (major) => typed(types(major).includes(typeText(type, padded)) ? typeText(type, padded) : types(major)[0], major)),
+      segments("Swizzle", facts.swizzles.filter(({ name }) => modes.includes(name)).map(({ name }) => [name, name]), options.swizzle, (swizzle) => changed({ swizzle })),
       number("Rows (x)", "x", 8),
       number("Depth (k)", "k", 8),
       number("Start", "start", facts.alignment),
@@ -140,36 +149,68 @@ export class MemoryView {
 }
 
 /**
+ * The facts of the family that is chosen, of the instruction's, or of the first that has the swizzle.
+ * @param {Instruction} instruction
+ * @param {State} state
+ * @returns {MemoryFacts}
+ */
+function familyFacts(instruction, state) {
+  const swizzle = state.image.split(",")[2];
+  const able = describedFamilies().map(sharedMemoryOf).find((each) => each?.swizzles.some(({ name }) => name === swizzle));
+  return sharedMemoryOf(state.family || instruction.family) ?? able ?? /** @type {MemoryFacts} */ (memoryFacts);
+}
+
+/**
  * What the URL says of an image and of its descriptor, or what suits the instruction.  The image of a descriptor that starts inside of a
  * swizzle pattern, as those of steps along k do, begins where the pattern does.
+ * @param {MemoryFacts} facts
  * @param {Instruction} instruction
  * @param {State} state
  * @returns {ImageOptions}
  */
-function imageOptions(instruction, state) {
-  const [type, majorness, swizzle, x, k, start, lbo, sbo, base] = state.image.split(",");
+function imageOptions(facts, instruction, state) {
+  const [named, majorness, swizzle, x, k, start, lbo, sbo, base] = state.image.split(",");
   const given = (/** @type {string | undefined} */ text) => (text ? Number(text) : undefined);
   const operands = instruction.forms.flatMap((form) => form.operands);
-  const facts = /** @type {MemoryFacts} */ (memoryFacts);
+  const { family } = facts;
   const major = majorness || facts.layouts[0].majorness;
-  const left = operands.find((operand) => instruction.places[operand.name] === "left" && readableTypes(major).includes(operand.type));
-  const element = type || left?.type || readableTypes(major)[1];
-  const fields = /^0x[0-9a-f]{1,16}$/i.test(state.bits) ? decodedDescriptor(BigInt(state.bits)) : null;
+  const fields = /^0x[0-9a-f]{1,16}$/i.test(state.bits) ? decodedDescriptor(BigInt(state.bits), facts) : null;
   const wanted = fields ? String(fields.swizzle) : swizzle;
-  const mode = facts.swizzles.find((each) => each.name === wanted) ?? facts.swizzles[facts.swizzles.length - 1];
-  const panel = (mode.bytes * 8) / database.types[element].bits;
+  const usual = facts.reads.find((each) => each.majorness === major)?.swizzles ?? [];
+  const canonical = facts.layouts.some((each) => each.majorness === major && each.swizzles.includes(wanted));
+  const mode = facts.swizzles.find((each) => each.name === (canonical ? wanted : usual[usual.length - 1])) ?? facts.swizzles[0];
+  const readable = readableTypes(major, mode.name, family);
+  const left = operands.find((operand) => instruction.places[operand.name] === "left" && readable.includes(operand.type));
+  const { type, padded } = typeOf(named || left?.type || readable[1] || readable[0]);
+  const perByte = elementsTogether(facts, type, padded) / facts.alignment;
+  const panel = mode.bytes * perByte;
   const wide = major === facts.layouts[0].majorness;
   // A descriptor need not lead from one panel to the next: an instruction reads so much along k.
-  const least = fields ? (DEPTH_BYTES * 8) / database.types[element].bits : 64;
-  const size = { type: element, majorness: major, x: given(x) || (wide ? 64 : Math.max(64, panel)), k: given(k) || (wide ? Math.max(least, panel) : 64) };
+  const least = fields ? DEPTH_BYTES * perByte : 64;
+  const size = { type, padded, family, majorness: major, x: given(x) || (wide ? 64 : Math.max(64, panel)), k: given(k) || (wide ? Math.max(least, panel) : 64) };
   if (!fields) return { ...size, swizzle: mode.name, start: given(start) ?? 0, lbo: given(lbo), sbo: given(sbo), baseOffset: given(base) ?? 0 };
   const [at, leading, strided, offset] = ["start_address", "leading_byte_offset", "stride_byte_offset", "base_offset"].map((name) => Number(fields[name]));
   return { ...size, swizzle: wanted, start: at - (at % mode.bytes), lbo: leading, sbo: strided, baseOffset: offset };
 }
 
 /** @param {ImageOptions} options */
-export function imageText({ type, majorness, swizzle, x, k, start, lbo, sbo, baseOffset }) {
-  return [type, majorness, swizzle, x, k || "", start || "", lbo ?? "", sbo ?? "", baseOffset || ""].join(",").replace(/,+$/, "");
+function imageText({ type, padded, majorness, swizzle, x, k, start, lbo, sbo, baseOffset }) {
+  return [typeText(type, padded), majorness, swizzle, x || "", k || "", start || "", lbo ?? "", sbo ?? "", baseOffset || ""].join(",").replace(/,+$/, "");
+}
+
+/**
+ * A type with its padding, as the URL has it.
+ * @param {string} type
+ * @param {boolean} [padded]
+ */
+function typeText(type, padded) {
+  return padded ? `${type}_padded` : type;
+}
+
+/** @param {string} text */
+function typeOf(text) {
+  const type = text.replace("_padded", "");
+  return { type, padded: type !== text };
 }
 
 /**

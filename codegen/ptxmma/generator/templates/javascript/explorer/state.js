@@ -10,7 +10,8 @@
  * @property {string} zoom pixels of a cell; empty: as many as fit
  * @property {string} choose what must be chosen: `selector:1,matrix:2`
  * @property {string} middle which accumulator is drawn: empty for the result
- * @property {string} image options of the image in shared memory: `bf16,K,128B,64,64,start,lbo,sbo,base`
+ * @property {string} image options of the image in shared memory: `bf16,K,128B,64,64,start,lbo,sbo,base`; `e2m1_padded` for a padded type
+ * @property {string} family that reads it: empty for the instruction's, or the first that can
  * @property {string} access pattern of accesses, and which of them: `0,3`
  * @property {string} depth of a step along K
  * @property {string} bits of a descriptor: `0x…`
@@ -30,7 +31,7 @@
 
 /** @type {State} */
 const EMPTY = {
-  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx", into: "", turned: "", order: "", product: "", base: "", load: "",
+  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", family: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx", into: "", turned: "", order: "", product: "", base: "", load: "",
 };
 
 /** Changes of these are steps that the browser's back button undoes. */
