@@ -244,7 +244,6 @@ _TYPES: Any = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
 
 def _tensor(name: str, n: int, through: str) -> TensorFragment:
     operand = _operand("tcgen05.mma.cta_group::1.kind::f16", name, m=128, n=n, **_TYPES)
-    assert isinstance(operand, ptxmma.TensorOperand)
     return operand.through(ptxmma.instruction(through))
 
 
@@ -334,7 +333,7 @@ def _random_fragment(draw: random.Random, transfer: str) -> TensorFragment | Non
     spelling, rows, columns, types = draw.choice(_PRODUCTS)
     named: Any = dict(zip(("dtype", "atype", "btype", "stype"), types, strict=False))
     product = ptxmma.instruction(spelling, m=draw.choice(rows), n=draw.choice(columns), **named)
-    operand = draw.choice([operand for form in product.forms for operand in form.operands if isinstance(operand, ptxmma.TensorOperand)])
+    operand = draw.choice([operand for form in product.forms for operand in form.operands if operand.memory is not None])
     shape = draw.choice(_SHAPES) if transfer == "ld" else draw.choice(_SHAPES).replace(".pack", ".unpack")
     try:
         return operand.through(ptxmma.instruction(f"tcgen05.{transfer}.sync.aligned.{shape}.b32"))
@@ -429,7 +428,6 @@ def test_the_command_takes_operands_in_tensor_memory_on_both_sides() -> None:
     mma = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
     code, output = _layout(mma, "--operand", "d", *target, *store, "--as-product", f"m=128,n=64,{types}")
     product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64, **_TYPES).operand("a-tmem")
-    assert isinstance(product, ptxmma.TensorOperand)
     through = product.through(ptxmma.instruction(store[1]))
     assert (code, output) == (0, f"{ptxmma.convert(_operand(mma, 'd'), through)}\n")
     source = [

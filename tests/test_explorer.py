@@ -22,7 +22,6 @@ from ptxmma.catalog.conversion.exchanges import TEXTS
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.instructions.user_names import target_named
 from ptxmma.catalog.names.links import explorer
-from ptxmma.catalog.operands import TensorOperand
 from ptxmma.cli import main
 from ptxmma.cli.layout_tables import cell_text
 from ptxmma.generator.emit import javascript
@@ -579,11 +578,10 @@ def test_every_layout_of_tensor_memory_is_drawn_as_the_library_has_it(catalog: C
     for layout, (spelling, product, name, selected) in _IN_TENSOR_MEMORY.items():
         instruction = catalog.find(spelling).resolved(**product) if product else catalog.find(spelling)
         operand = next(each for form in instruction.forms for each in form.operands if _SHORT_NAMES.get(each.name) == name)
-        assert isinstance(operand, TensorOperand)
         placed = operand.placed()
         assert placed.layout.name == layout
         lane, column = placed.layout.align[-1], 64
-        load = catalog.find("tcgen05.ld.sync.aligned.16x64b.x4.b32") if operand.columns >= 8 and name != "copy" else None
+        load = catalog.find("tcgen05.ld.sync.aligned.16x64b.x4.b32") if placed.columns >= 8 and name != "copy" else None
         state = {"i": spelling, "product": _words(product), "operand": name, "base": f"{column},{lane}", "choose": _words(selected)}
         shown = page.evaluate("probe.tensor", state | {"load": load.canonical if load else ""})
         points = {axis: grid.ravel() for axis, grid in zip(placed.sizes, np.indices([*placed.sizes.values()]), strict=True)}
@@ -600,7 +598,7 @@ def test_every_layout_of_tensor_memory_is_drawn_as_the_library_has_it(catalog: C
             warp, row = divmod(at + lane, 32)
             expected[f"{cta}/{warp}"][row][cell * each + bit // placed.unit] = [f"{first},{second}", label]
         assert shown == expected, layout
-        assert {len(row) for rows in shown.values() for row in rows} == {operand.columns * each}
+        assert {len(row) for rows in shown.values() for row in rows} == {placed.columns * each}
         text = page.get_by_label("About the cell").inner_text()
         assert all(f"{axis} = {formula}" in text for axis, formula in (placed.layout.at | placed.layout.back).items()), layout
 

@@ -28,7 +28,7 @@ from ptxmma.catalog.descriptors.shared_formats import matrix_formats
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.layouts.expressions import both_ways
 from ptxmma.catalog.names import links
-from ptxmma.catalog.operands import TensorOperand
+from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.products import resolution
 from ptxmma.check import Checker
 from ptxmma.generator import pipeline
@@ -245,10 +245,10 @@ def _opcodes(catalog: Catalog) -> list[Instruction]:
     return list(known.values())
 
 
-def _in_tensor_memory(instruction: Instruction) -> dict[str, TensorOperand]:
+def _in_tensor_memory(instruction: Instruction) -> dict[str, Operand]:
     """The operands of an instruction in tensor memory, by the names that JavaScript gives them."""
     named = {"tensor-metadata": "metadata", "tensor-copy": "copy"}
-    operands = (operand for form in instruction.forms for operand in form.operands if isinstance(operand, TensorOperand))
+    operands = (operand for form in instruction.forms for operand in form.operands if operand.memory is not None)
     return {
         f"scale-{operand.of}" if operand.kind == "tensor-scales" else named.get(operand.kind, operand.of): operand for operand in operands
     }

@@ -187,6 +187,6 @@ def test_every_space_answers_alike(opcode: str, name: str, given: dict[str, Any]
 
 def _given_back(operand: ptxmma.Operand, place: Any) -> tuple[Any, ...]:
     """The arguments of `coords` for a place of `locate`."""
-    if isinstance(operand, ptxmma.TensorOperand):
+    if operand.memory is not None:
         return (place.lane, place.column, place.bit, place.cta)
     return place[:2] if isinstance(place, tuple) else (place,)

@@ -230,13 +230,19 @@ def test_padding_is_zero_and_goes_away(data: st.DataObject) -> None:
     assert not whole.any()
 
 
+def _tiling(operand: ptxmma.Operand) -> tiling.Tiling:
+    """The order of an operand's elements in its registers."""
+    assert isinstance(operand, ptxmma.RegisterOperand)
+    return operand.tiling
+
+
 def test_panels_of_wide_matrices_join(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = [operand for operand in _OPERANDS if operand.cols <= 64][::9]
     for operand in wide:
         matrix = _random(operand, (2, *_tile(operand, 2, 7)))
         at_once = operand.pack_tiles(matrix)
         with monkeypatch.context() as patch:
-            patch.setattr(tiling, "_PANEL", 3 * operand.tiling.order.size)
+            patch.setattr(tiling, "_PANEL", 3 * _tiling(operand).order.size)
             assert np.array_equal(_bits(operand.pack_tiles(matrix)), _bits(at_once))
             assert np.array_equal(_bits(operand.unpack_tiles(at_once)), _bits(matrix))
 
@@ -244,15 +250,15 @@ def test_panels_of_wide_matrices_join(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_words_are_as_wide_as_the_layout_allows() -> None:
     """Elements that stay neighbours are moved together."""
     s8 = instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
-    assert _F16.operand("a").tiling.word == np.uint32
-    assert _F16.operand("b").tiling.word == np.uint16
-    assert _F16.operand("b").tiling.transposed.word == np.uint32
-    assert _F16.operand("c").tiling.word == np.uint64
-    assert s8.operand("a").tiling.word == np.uint32
+    assert _tiling(_F16.operand("a")).word == np.uint32
+    assert _tiling(_F16.operand("b")).word == np.uint16
+    assert _tiling(_F16.operand("b")).transposed.word == np.uint32
+    assert _tiling(_F16.operand("c")).word == np.uint64
+    assert _tiling(s8.operand("a")).word == np.uint32
 
 
 def test_orders_that_are_kept_cannot_be_written() -> None:
-    order = _F16.operand("a").tiling
+    order = _tiling(_F16.operand("a"))
     for kept in (order.order, *order._places, order.transposed.order):
         assert not kept.flags.writeable
 

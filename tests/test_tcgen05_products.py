@@ -20,7 +20,7 @@ from header_programs import EXTERNAL, WARNINGS, library, run, write_headers
 from ptxmma import paths, shared_memory
 from ptxmma.catalog.descriptors.lookup import codec_of
 from ptxmma.catalog.instructions import Instruction, catalog
-from ptxmma.catalog.operands import TensorOperand
+from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.matrices.descriptors import of_product
@@ -153,7 +153,7 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
     ids = {name: legal[-number] for number, name in enumerate(chosen)}
     version = {"sparsity_version": int(dict(instruction.variant.chosen).get("sparsity_version") == "v1")}
     for operand in instruction.forms[0].operands:
-        if operand.kind != "tensor-scales" or not isinstance(operand, TensorOperand) or operand.tensor is None:
+        if operand.kind != "tensor-scales" or operand.tensor is None:
             continue
         assert legal == [*operand.tensor.selections["scale_id"]]
         assert headers.ptxmma_tcgen05_product_scale_factors(product) == operand.tensor.sizes["block"]
@@ -180,7 +180,7 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
             assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**version)) == bits
         setattr(product, side, 0)
     d = _result(instruction)
-    assert headers.ptxmma_tcgen05_product_d_columns(product) == d.columns
+    assert headers.ptxmma_tcgen05_product_d_columns(product) == d.placed().columns
     for row, col in ((0, 0), (product.m - 1, product.n - 1), (product.m // 3, product.n // 2), (product.m // 2, product.n // 3)):
         place = headers.ptxmma_tcgen05_product_d(product, row, col)
         assert (place.cta, place.lane, place.column) == d.locate(row, col)[:3]
@@ -190,10 +190,8 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
         assert back == [row, col]
 
 
-def _result(instruction: Instruction) -> TensorOperand:
-    d = instruction.operand("d-tmem")
-    assert isinstance(d, TensorOperand)
-    return d
+def _result(instruction: Instruction) -> Operand:
+    return instruction.operand("d-tmem")
 
 
 def test_opcodes_that_do_not_exist_have_no_products(headers: ctypes.CDLL) -> None:
@@ -245,7 +243,7 @@ def _asserts(front: str, name: str, opcode: str, values: _Values, swizzle: str, 
         f"using P = {front};",
         f'static_assert(P::m == {m} && P::n == {n} && P::k == {k}, "");',
         f'static_assert(P::instruction() == {of_product(product):#x}, "");',
-        f'static_assert(P::d_columns == {_result(product).columns}, "");',
+        f'static_assert(P::d_columns == {_result(product).placed().columns}, "");',
         f'static_assert(P::d({m - 1}, {n - 1}).lane == {_result(product).locate(m - 1, n - 1).lane}, "");',
     ]
     for matrix, extent, along, majorness in (("a", m, kept, "K"), ("b", n, depth, "K"), ("a", m, kept, "MN"), ("b", n, depth, "MN")):

@@ -61,7 +61,6 @@ _SPARSE = "tcgen05.mma.sp.cta_group::1.kind::f16"
 )
 def test_the_bit_of_a_cell_chooses_what_lies_there(opcode: str, operand: str, selections: dict[str, int], cell: tuple[int, ...]) -> None:
     placed = ptxmma.instruction(opcode, m=128, n=256, dtype="f32", atype="bf16", btype="bf16").operand(operand)
-    assert isinstance(placed, ptxmma.TensorOperand)
     place = dict(zip(("lane", "column", "bit"), cell, strict=True))
     given = [word for name, value in {**place, **selections}.items() for word in (f"--{name}", str(value))]
     (answer,) = json.loads(ask("layout", opcode, *_WHOLE, "--operand", operand, *given, "--json"))
@@ -87,7 +86,6 @@ def test_the_help_names_the_options_of_operands() -> None:
 def test_blocks_hold_every_element_once() -> None:
     rows = list(csv.DictReader(io.StringIO(layout("--format", "csv"))))
     d = ptxmma.instruction(_OPCODE, m=64, n=256, dtype="f32", atype="bf16", btype="bf16").operand("d-tmem")
-    assert isinstance(d, ptxmma.TensorOperand)
     seen = set()
     for row in rows:
         first = {name: int(text.partition("\u2013")[0]) for name, text in row.items()}

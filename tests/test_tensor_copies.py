@@ -24,10 +24,8 @@ _CUTE = {
 }
 
 
-def _copied(shape: str, more: str = "") -> ptxmma.TensorOperand:
-    operand = ptxmma.instruction(f"tcgen05.cp.cta_group::1.{shape}{more}").operand("taddr")
-    assert isinstance(operand, ptxmma.TensorOperand)
-    return operand
+def _copied(shape: str, more: str = "") -> ptxmma.Operand:
+    return ptxmma.instruction(f"tcgen05.cp.cta_group::1.{shape}{more}").operand("taddr")
 
 
 @pytest.mark.parametrize("shape", _CUTE)
@@ -48,7 +46,7 @@ def test_every_byte_lies_where_cute_puts_its_bits(shape: str, more: str) -> None
         assert (back[0] == row).all()
         assert (back[1] == byte).all()
     assert len(seen) == rows * width * copies
-    assert operand.columns == width // 4
+    assert operand.placed().columns == width // 4
 
 
 def test_halves_go_to_pairs_of_warps() -> None:
@@ -129,7 +127,6 @@ def test_narrow_elements_are_expanded_to_the_a_of_a_product(element: str, source
     memory = ptxmma.emulate(f"tcgen05.cp.cta_group::1.128x256b.b8x16.{source}", 4, rows).memory
     product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4", m=128, n=64, k=32, dtype="f32", atype=element, btype="e4m3")
     operand = product.operand("a-tmem")
-    assert isinstance(operand, ptxmma.TensorOperand)
     assert np.array_equal(operand.unpack(memory, address=4).view(np.uint8), codes)
     assert np.array_equal(memory, operand.pack(codes, address=4))
 
@@ -141,7 +138,6 @@ def test_scale_factors_in_the_order_of_cublas_are_those_of_a_product_after_the_c
         m=128, n=128, k=64, dtype="f32", atype="e2m1", btype="e2m1", stype="ue4m3",
     )  # fmt: skip
     scales = next(operand for form in product.forms for operand in form.operands if operand.kind == "tensor-scales" and operand.of == "a")
-    assert isinstance(scales, ptxmma.TensorOperand)
     factors = np.arange(512, dtype=np.uint16).reshape(128, 4)
     block = scaling.to_cublas((factors % 251).astype(np.uint8)).reshape(32, 16)
     operand = _copied("32x128b.warpx4")

@@ -26,7 +26,6 @@ _PATHS = (("1", 128), ("1", 64), ("2", 256), ("2", 128))
 def _fragment(group: str, m: int, n: int, shape: str) -> TensorFragment:
     product = ptxmma.instruction(f"tcgen05.mma.cta_group::{group}.kind::f16", m=m, n=n, **_TYPES)
     d = product.operand("d-tmem")
-    assert isinstance(d, ptxmma.TensorOperand)
     return d.through(ptxmma.instruction(_LOAD.format(shape)))
 
 
@@ -88,8 +87,6 @@ def test_bases_have_an_example_whose_registers_wrap() -> None:
 def test_packed_loads_have_two_elements_of_a_narrow_d_in_a_register() -> None:
     product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64, dtype="f16", atype="f16", btype="f16")
     d, a = product.operand("d-tmem"), product.operand("a-tmem")
-    assert isinstance(d, ptxmma.TensorOperand)
-    assert isinstance(a, ptxmma.TensorOperand)
     packed = ptxmma.instruction(_LOAD.format("32x32b.x8.pack::16b"))
     fragment = d.through(packed)
     assert fragment.locate(3, 21) == RegisterPlace(0, 0, 3, 2, 16, 16)
@@ -108,13 +105,11 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match=r"40 columns in loads of 32: Triton's linear layouts need powers of two"):
         _fragment("1", 128, 40, "32x32b.x32").to_triton()
     d = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=64, **_TYPES).operand("d-tmem")
-    assert isinstance(d, ptxmma.TensorOperand)
     with pytest.raises(ValueError, match="immHalfSplitoff chooses"):
         d.through(ptxmma.instruction(_LOAD.format("16x32bx2.x4")))
     with pytest.raises(ValueError, match=r"does not move registers to or from tensor memory; tcgen05\.ld and tcgen05\.st do"):
         d.through(ptxmma.instruction("ldmatrix.sync.aligned.m8n8.x1.shared.b16"))
     opcode = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16").operand("d-tmem")
-    assert isinstance(opcode, ptxmma.TensorOperand)
     with pytest.raises(ValueError, match="m, n"):
         opcode.through(ptxmma.instruction(_LOAD.format("32x32b.x4")))
 
@@ -122,14 +117,12 @@ def test_what_does_not_fit_is_refused() -> None:
 @pytest.mark.parametrize("transfer", ["ld.sync.aligned.32x32b.x8.pack::16b.b32", "st.sync.aligned.32x32b.x8.unpack::16b.b32"])
 def test_elements_wider_than_half_a_register_are_not_packed(transfer: str) -> None:
     d = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64, **_TYPES).operand("d-tmem")
-    assert isinstance(d, ptxmma.TensorOperand)
     with pytest.raises(ValueError, match=r"its elements have 32 bits; .* move the lower 16 bits of each column: take "):
         d.through(ptxmma.instruction(f"tcgen05.{transfer}"))
 
 
 def test_only_an_instruction_moves_an_operand() -> None:
     d = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64, **_TYPES).operand("d-tmem")
-    assert isinstance(d, ptxmma.TensorOperand)
     text: Any = _LOAD.format("32x32b.x8")
     with pytest.raises(TypeError, match=r"must be a tcgen05\.ld or tcgen05\.st from ptxmma\.instruction, not str"):
         d.through(text)
@@ -259,7 +252,6 @@ def test_the_command_says_what_is_missing() -> None:
 def test_bases_count_the_elements_within_a_register() -> None:
     product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64, **_TYPES)
     a = product.operand("a-tmem")
-    assert isinstance(a, ptxmma.TensorOperand)
     fragment = a.through(ptxmma.instruction(_LOAD.format("32x32b.x8")))
     assert fragment.to_triton()["register"] == [[0, 1], [0, 2], [0, 4], [0, 8]]
     assert fragment.coords(0, 0, 7, 16) == (0, 15)

@@ -18,14 +18,8 @@ _BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
 _RNG = np.random.default_rng(5)
 
 
-def _operand(opcode: str, name: str, **arguments: Any) -> ptxmma.TensorOperand:
-    return _of(ptxmma.instruction(opcode, **arguments), name)
-
-
-def _of(instruction: ptxmma.Instruction, name: str) -> ptxmma.TensorOperand:
-    operand = instruction.operand(name)
-    assert isinstance(operand, ptxmma.TensorOperand)
-    return operand
+def _operand(opcode: str, name: str, **arguments: Any) -> ptxmma.Operand:
+    return ptxmma.instruction(opcode, **arguments).operand(name)
 
 
 @pytest.mark.parametrize(("opcode", "m", "n"), [(_ONE, 128, 256), (_ONE, 64, 24), (_PAIR, 128, 48), (_PAIR, 256, 256)])
@@ -212,8 +206,8 @@ def test_a_block_scaled_product_reads_factors_of_tensor_memory(
     scales = [np.exp2(_RNG.integers(-2, 3, at)).astype(ml_dtypes.float8_e8m0fnu) for at in ((m, blocks), (blocks, n))]
     image = None
     for name, scale, address in (("scale-A-tmem", scales[0], 0), ("scale-B-tmem", scales[1], 64)):
-        image = _of(instruction, name).pack(scale, image, address=address)
-    packed = [_of(instruction, f"scale-{name}-tmem").unpack(image, address=at) for name, at in (("A", 0), ("B", 64))]
+        image = instruction.operand(name).pack(scale, image, address=address)
+    packed = [instruction.operand(f"scale-{name}-tmem").unpack(image, address=at) for name, at in (("A", 0), ("B", 64))]
     assert all(np.array_equal(np.asarray(one).view(np.uint8), scale.view(np.uint8)) for one, scale in zip(packed, scales, strict=True))
     done = ptxmma.emulate(instruction, a, b, scale_a=scales[0], scale_b=scales[1])
     size = k // blocks
@@ -254,7 +248,7 @@ def test_from_numbers_through_tensor_memory_to_a_product_and_back(opcode: str, a
         taken = []
         for name, lines, start in (("A", m, starts[0]), ("B", n, starts[1])):
             step = tensor_scales.step(lines, k // forms[0].block, number)
-            taken.append(_of(product, f"scale-{name}-tmem").unpack(memory, address=start + step.column, scale_id=step.scale_id))
+            taken.append(product.operand(f"scale-{name}-tmem").unpack(memory, address=start + step.column, scale_id=step.scale_id))
         along = slice(number * k, (number + 1) * k)
         a, b = quantised[0].elements[:, along], quantised[1].elements[along]
         d = ptxmma.emulate(product, a, b, d, scale_a=taken[0], scale_b=taken[1]).d

@@ -75,7 +75,6 @@ def test_triton_says_what_locate_says(uses: list[TensorPlaces]) -> None:
 )
 def test_an_element_of_d_lies_where_the_data_path_puts_it(opcode: str, m: int, place: Place) -> None:
     d = ptxmma.instruction(opcode, m=m, n=256, **_BF16).operand("d-tmem")
-    assert isinstance(d, ptxmma.TensorOperand)
     assert d.locate(37, 200) == place
     assert d.coords(place.lane, place.column) == (37, 200)
     assert d.locate(37, 200).address(0x40) == (place.lane << 16) + place.column + 0x40
@@ -84,15 +83,14 @@ def test_an_element_of_d_lies_where_the_data_path_puts_it(opcode: str, m: int, p
 def test_the_second_cta_of_a_pair_has_the_second_half_of_the_rows() -> None:
     for m in (128, 256):
         d = ptxmma.instruction(_PAIR, m=m, n=32, **_BF16).operand("d-tmem")
-        assert isinstance(d, ptxmma.TensorOperand)
         assert [d.locate(row, 0).cta for row in (0, m // 2 - 1, m // 2, m - 1)] == [0, 0, 1, 1]
 
 
 def test_a_has_two_elements_of_16_bits_in_a_cell() -> None:
     a = ptxmma.instruction(_ONE, m=128, n=256, **_BF16).operand("a-tmem")
-    assert isinstance(a, ptxmma.TensorOperand)
     assert (a.locate(3, 4), a.locate(3, 5)) == (Place(0, 3, 2, 0), Place(0, 3, 2, 16))
-    assert a.columns == 8
+    assert isinstance(a, ptxmma.TensorOperand)
+    assert a.columns == a.placed().columns == 8
     assert a.coords(3, 2, 16) == a.coords(3, 2, 31) == (3, 5)
     with pytest.raises(ValueError, match=r"nothing of the operand lies at .*; its layout is A "):
         a.coords(3, 8)
@@ -100,7 +98,6 @@ def test_a_has_two_elements_of_16_bits_in_a_cell() -> None:
 
 def test_places_outside_are_refused() -> None:
     d = ptxmma.instruction(_ONE, m=64, n=256, **_BF16).operand("d-tmem")
-    assert isinstance(d, ptxmma.TensorOperand)
     with pytest.raises(ValueError, match=r"row = 64 is out of range: 0\.\.63"):
         d.locate(64, 0)
     with pytest.raises(
@@ -193,7 +190,6 @@ def test_places_are_added_to_addresses_alone(base: int) -> None:
 def test_addresses_do_not_overflow_in_narrow_integers(narrow: type) -> None:
     """Rows and columns of 8 and 16 bits have the addresses of wide ones, and of scalars."""
     d = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256, dtype="f32", atype="bf16", btype="bf16").operand("d-tmem")
-    assert isinstance(d, ptxmma.TensorOperand)
     rows, cols = [0, 5, 100, 127], [0, 127, 100, 3]
     row: np.ndarray[tuple[int, ...], Any] = np.array(rows, narrow)
     col: np.ndarray[tuple[int, ...], Any] = np.array(cols, narrow)
@@ -463,7 +459,6 @@ def test_blocks_of_pictures_hold_what_they_say(uses: list[TensorPlaces]) -> None
 
 def test_a_selection_reads_the_factors_of_later_steps() -> None:
     two = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=64, k=64).operand("scale-B-tmem")
-    assert isinstance(two, ptxmma.TensorOperand)
     assert [two.placed().selected_for("block", number) for number in (1, 2, 3, 4)] == [
         {"block": 1, "scale_id": 0},
         {"block": 0, "scale_id": 2},

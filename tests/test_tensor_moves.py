@@ -75,7 +75,6 @@ uint32_t registers() {{ return sizeof(Part::type) / 4; }}
     product = ptxmma.instruction(opcode, m=m, n=n, dtype=dtype, atype=atype, btype=btype)
     transfer = ptxmma.instruction(f"tcgen05.ld.sync.aligned.{load}")
     d = product.operand("d-tmem")
-    assert isinstance(d, ptxmma.TensorOperand)
     assert part.registers() == transfer.operand("r").registers
     rows, cols = (grid.ravel() for grid in np.meshgrid(np.arange(m), np.arange(n), indexing="ij"))
     place = d.through(transfer).locate(rows, cols)

@@ -87,11 +87,9 @@ class Memory:
     def type(self, argument: str) -> ElementType:
         return self.types[str(self.product.variant.facts[argument])]
 
-    def operand(self, kind: str, of: str) -> ptxmma.TensorOperand:
+    def operand(self, kind: str, of: str) -> ptxmma.Operand:
         every = (operand for form in self.product.forms for operand in form.operands)
-        chosen = next(operand for operand in every if (operand.kind, operand.of) == (kind, of))
-        assert isinstance(chosen, ptxmma.TensorOperand)
-        return chosen
+        return next(operand for operand in every if (operand.kind, operand.of) == (kind, of))
 
     def _numbers(self, argument: str, shape: tuple[int, ...]) -> Any:
         element = self.type(argument)

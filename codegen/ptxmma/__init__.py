@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ptxmma.catalog.instructions import Instruction, OperandForm, UnknownInstruction, instruction, instructions
-from ptxmma.catalog.operands import Operand, TensorOperand
+from ptxmma.catalog.operands import Operand, RegisterOperand, TensorOperand
 from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.catalog.operands.scales import Scales
 from ptxmma.catalog.products.product_rules import IllegalProductError
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ptxmma.matrices.products.whole import Product, matmul
 
 __all__ = [
-    "Conversion", "Emulated", "IllegalProductError", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product", "Scales",
-    "TensorEmulated", "TensorOperand", "UnknownInstruction", "convert", "descriptors", "emulate", "instruction", "instructions", "interop",
-    "matmul", "pack_bytes", "scaling", "shared_memory", "sparse", "unpack_bytes", "__version__",
+    "Conversion", "Emulated", "IllegalProductError", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product",
+    "RegisterOperand", "Scales", "TensorEmulated", "TensorOperand", "UnknownInstruction", "convert", "descriptors", "emulate",
+    "instruction", "instructions", "interop", "matmul", "pack_bytes", "scaling", "shared_memory", "sparse", "unpack_bytes", "__version__",
 ]  # fmt: skip
 
 #: Names that are imported when they are first asked for: each with the module that has it, or that it is.

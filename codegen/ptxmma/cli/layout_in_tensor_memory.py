@@ -16,22 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ptxmma.catalog.instructions import Instruction
-    from ptxmma.catalog.operands import TensorOperand
+    from ptxmma.catalog.operands import Operand
     from ptxmma.catalog.operands.tensor_fragment import TensorFragment
     from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
     from ptxmma.cli.command import Question
     from ptxmma.cli.render import Cell
 
 
-def operands(instruction: Instruction) -> dict[str, TensorOperand]:
+def operands(instruction: Instruction) -> dict[str, Operand]:
     """The operands of an instruction that lie in tensor memory, by name."""
-    from ptxmma.catalog.operands import TensorOperand
-
     every = (operand for form in instruction.forms for operand in form.operands)
-    return {operand.name: operand for operand in every if isinstance(operand, TensorOperand)}
+    return {operand.name: operand for operand in every if operand.memory is not None}
 
 
-def named(instruction: Instruction, name: str) -> TensorOperand | None:
+def named(instruction: Instruction, name: str) -> Operand | None:
     """The operand in tensor memory of a name in upper or lower case, of the beginning of one, or of a kind.
 
     ``"scale-A-tmem"`` is also ``"scale-a"``, and ``"sp-meta-tmem"`` is ``"metadata"``.
@@ -44,7 +42,7 @@ def named(instruction: Instruction, name: str) -> TensorOperand | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def layout_of(instruction: Instruction, operand: TensorOperand) -> TensorPlaces:
+def layout_of(instruction: Instruction, operand: Operand) -> TensorPlaces:
     """The layout of an operand; exits with 2 where it depends on options that are not given, or is not known."""
     require_product(instruction, f"{operand.name} of {instruction.canonical}")
     if operand.tensor is None:
@@ -56,7 +54,7 @@ class InTensorMemory(NamedTuple):
     """An operand in tensor memory."""
 
     instruction: Instruction
-    operand: TensorOperand
+    operand: Operand
 
     @property
     def subject(self) -> str:

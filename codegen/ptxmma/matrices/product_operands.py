@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
-from ptxmma.catalog.operands import Operand, TensorOperand
+from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.products.resolution import Product
 from ptxmma.catalog.roles import ROLES, multiplicands
@@ -238,7 +238,6 @@ def described(instruction: Instruction) -> dict[str, Multiplicand]:
 
 def _beside_tensor_memory(instruction: Instruction, summed: Operand) -> tuple[Multiplicand, Multiplicand]:
     """A and B of a product that is added up in tensor memory."""
-    assert isinstance(summed, TensorOperand)
     summed.placed()
     sizes, spec = instruction.extents, instruction.database.spec
     pattern = layouts.granularity(spec, instruction.variant)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.operands.register_operand import RegisterOperand
 from ptxmma.catalog.operands.tensor_operand import TensorOperand
 
-__all__ = ["Operand", "TensorOperand"]
+__all__ = ["Operand", "RegisterOperand", "TensorOperand"]

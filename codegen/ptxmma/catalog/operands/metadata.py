@@ -174,9 +174,7 @@ class Metadata(Operand, frozen=True, kw_only=True):
             self.refuse_illegal(rows)
         return elements.like(self._registers_of(rows, chosen), metadata)
 
-    def unpack_tiles(  # type: ignore[override]  # what it selects comes first, as in pack_tiles
-        self, registers: Any, selector: int | None = None, shape: Sequence[int] | None = None
-    ) -> Any:
+    def unpack_tiles(self, registers: Any, selector: int | None = None, shape: Sequence[int] | None = None) -> Any:
         """Return the row-major metadata of a whole matrix: the inverse of :meth:`pack_tiles`.
 
         Args:

@@ -177,9 +177,7 @@ class Scales(Operand, frozen=True, kw_only=True):
             registers = self._registers_of(tiles[every], chosen, thread_id, registers)
         return elements.like(registers, scales)
 
-    def unpack_tiles(  # type: ignore[override]  # what it selects comes first, as in pack_tiles
-        self, registers: Any, byte_id: int | None = 0, thread_id: int = 0, shape: Sequence[int] | None = None
-    ) -> Any:
+    def unpack_tiles(self, registers: Any, byte_id: int | None = 0, thread_id: int = 0, shape: Sequence[int] | None = None) -> Any:
         """Return the scale factors of a whole matrix: the inverse of :meth:`pack_tiles`; ``shape`` is their own, where they were padded.
 
         Raises:

@@ -32,11 +32,9 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
 
     Attributes:
         tensor: its layout; None for an opcode alone, and where no source states one.
-        why: the reason why it has none.
     """
 
     tensor: TensorPlaces | None = None
-    why: str = ""
 
     def __repr__(self) -> str:
         sizes = " x ".join(f"{size} {axis}s" for axis, size in self.sizes.items() if axis in self.axes)
@@ -95,9 +93,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
     def _at(self, point: Mapping[str, Any]) -> Place:
         return self.placed()._at(point)
 
-    def coords(  # type: ignore[override]  # its places have columns and bits, not the numbers of elements
-        self, lane: Any, column: Any, bit: Any = 0, cta: Any = 0, **selections: int
-    ) -> tuple[Any, ...]:
+    def coords(self, lane: Any, column: Any, bit: Any = 0, cta: Any = 0, **selections: int) -> tuple[Any, ...]:
         """Return the part at a place of tensor memory, a number for each of :attr:`sizes`: the inverse of :meth:`locate`.
 
         Raises:

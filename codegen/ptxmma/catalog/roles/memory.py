@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.operands.operand import Operand, RowAddress
+from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.operands.register_operand import RowAddress
 from ptxmma.catalog.roles.role import Context, Known, Parameter, Role
 from ptxmma.model import OperandKind
 

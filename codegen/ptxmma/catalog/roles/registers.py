@@ -9,6 +9,7 @@ from typing import ClassVar
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.operands.register_operand import RegisterOperand
 from ptxmma.catalog.operands.scales import Scales
 from ptxmma.catalog.roles.numbers import Constant
 from ptxmma.catalog.roles.role import Context, Known, Parameter, Role, register_type, template_argument, vector
@@ -23,6 +24,7 @@ class Fragment(Role):
     layout_kind = "fragment"
     typed = True
     varies = True
+    operand_type = RegisterOperand
 
     def describe(self, context: Context) -> Known:
         """Its elements, the registers that hold them, and where each lies."""

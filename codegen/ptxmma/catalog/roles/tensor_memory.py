@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands.tensor_operand import TensorOperand
 from ptxmma.catalog.products import resolution
@@ -18,43 +20,42 @@ class TensorAddress(Role):
 
 
 class Placed(TensorAddress):
-    """The address of something with a layout, which depends on what the instruction descriptor chooses."""
+    """The address of something with a layout.
 
+    Attributes:
+        chosen: true if the layout depends on what the instruction descriptor chooses, false if it follows from the qualifiers.
+    """
+
+    chosen: ClassVar[bool] = True
     operand_type = TensorOperand
     describes = True
 
     def describe(self, context: Context) -> Known:
-        """Its layout, or the reason why it has none."""
-        variant, known = context.variant, super().describe(context)
-        if not isinstance(variant, Product):
-            missing = resolution.unstated(context.spec, variant)
+        """Its memory, and its layout or the reason why it has none."""
+        spec, variant = context.spec, context.variant
+        known = super().describe(context) | {"memory": spec.tensor_memory_of(variant.facts)}
+        if self.chosen and not isinstance(variant, Product):
+            missing = resolution.unstated(spec, variant)
             arguments = ", ".join(f"{name}=..." for name in missing)
             named = f"{context.name} of {variant.instruction.name}"  # opcodes that leave the same open share an operand
             stated = f"the opcode does not state {', '.join(missing)}: give them to ptxmma.instruction(opcode, {arguments})"
             return known | {"why": f"{named}: {stated}"}
-        placed = resolution.places(context.spec, variant, context.entry.kind, context.entry.of)
+        placed = resolution.places(spec, variant, context.entry.kind, context.entry.of)
         if placed is None:
             shape = ", ".join(f"{name} = {value}" for name, value in variant.chosen)
-            return known | {"why": f"no source says where {context.name} of {variant.canonical} lies with {shape}"}
-        return known | {"tensor": placed, "sizes": placed.sizes} | self.contents(context, variant)
+            return known | {"why": f"no source says where {context.name} of {variant.canonical} lies" + (f" with {shape}" if shape else "")}
+        return known | {"tensor": placed, "sizes": placed.sizes} | self.contents(context)
 
-    def contents(self, context: Context, product: Product) -> Known:  # noqa: ARG002  # of metadata there is none
+    def contents(self, context: Context) -> Known:  # noqa: ARG002  # of metadata and bytes there is none
         """The type of what lies there."""
         return {}
 
 
-class TensorCopy(TensorAddress):
-    """The address of a copy of shared memory; where its bytes lie follows from the qualifiers."""
+class TensorCopy(Placed):
+    """The address of a copy of shared memory."""
 
-    operand_type = TensorOperand
-
-    def describe(self, context: Context) -> Known:
-        """The layout of its bytes."""
-        placed = resolution.places(context.spec, context.variant, context.entry.kind, context.entry.of)
-        known = super().describe(context)
-        if placed is None:
-            return known | {"why": f"no source says where {context.name} of {context.variant.canonical} lies"}
-        return known | {"tensor": placed, "sizes": placed.sizes}
+    chosen = False
+    describes = False
 
 
 class TensorMatrix(Placed):
@@ -63,9 +64,9 @@ class TensorMatrix(Placed):
     alone = True
     varies = True
 
-    def contents(self, context: Context, product: Product) -> Known:
+    def contents(self, context: Context) -> Known:
         """The type of its elements."""
-        return _typed(context, str(product.facts[f"{context.entry.of}type"]))
+        return _typed(context, str(context.variant.facts[f"{context.entry.of}type"]))
 
 
 class TensorAccumulator(TensorMatrix):
@@ -89,9 +90,9 @@ class TensorScales(Placed):
 
     alone = True
 
-    def contents(self, context: Context, product: Product) -> Known:
+    def contents(self, context: Context) -> Known:
         """The type of the scale factors."""
-        return _typed(context, str(product.facts["stype"]))
+        return _typed(context, str(context.variant.facts["stype"]))
 
 
 class LookupTable(TensorAddress):

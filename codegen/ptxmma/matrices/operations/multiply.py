@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.operands import Operand, TensorOperand
+from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import multiplicands
 from ptxmma.matrices.operations.operation import Operation, lacks_operands
 from ptxmma.matrices.places import TensorPlace, element_text
@@ -151,7 +151,6 @@ class TensorMultiply(Multiply):
     ) -> Trace:
         """Every cell, every byte of an image, and every bit of metadata that feeds one element of D."""
         result = product_operands(instruction).d
-        assert isinstance(result, TensorOperand)
         d = result.locate(*coordinates, **axes)
         row, col = result.coords(d.lane, d.column, d.bit, d.cta)
         inputs = TensorInputs(instruction, form, images or {}, selector=selector, scale_ids=scale_ids or {})

@@ -18,7 +18,6 @@ from ptxmma.arrays.elements import Array
 from ptxmma.catalog.descriptors import column_masks
 from ptxmma.catalog.descriptors.lookup import codec, of_product
 from ptxmma.catalog.instructions import Instruction, Missing
-from ptxmma.catalog.operands import TensorOperand
 from ptxmma.matrices.places import operand_of
 from ptxmma.matrices.product_operands import (
     ADDEND,
@@ -146,7 +145,6 @@ def _shifted(instruction: Instruction, a: Any) -> Any:
         Missing: no source says where A lies, or what lies in the lanes between its rows.
     """
     operand, rows = operand_of(instruction, "tensor-matrix"), np.arange(instruction.extents["m"])
-    assert isinstance(operand, TensorOperand)
     if operand.tensor is None:
         raise Missing(operand.why)
     place = operand.locate(rows, 0)
@@ -171,7 +169,6 @@ def _check_options(instruction: Instruction, options: Mapping[str, bool]) -> Non
 def _disabled(instruction: Instruction, given: Any, address: int, m: int, n: int) -> Array:
     """Return which elements of D are in the lanes of a mask, whose first word has the lowest lanes (PTX ISA 9.7.16.10.9.1)."""
     mask, result = operand_of(instruction, "lane-mask"), product_operands(instruction).d
-    assert isinstance(result, TensorOperand)
     width = 8 * mask.register_dtype.itemsize
     words = [in_range(mask.name, integer(mask.name, word), 1 << width) for word in np.asarray(given).tolist()]
     if len(words) != mask.registers:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction, Missing
-from ptxmma.catalog.operands import Operand, TensorOperand
+from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.tensor_fragment import RegisterPlace
 from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
 from ptxmma.matrices.places import MemoryPlace, Spot, TensorPlace
@@ -148,7 +147,7 @@ class TensorInputs(Inputs):
             ValueError: an id that is not legal.
         """
         super().__init__(instruction, form, images)
-        self._a = self.operands[A] if isinstance(self.operands[A], TensorOperand) else None
+        self._a = self.operands[A] if self.operands[A].memory is not None else None
         if self._a is not None and self.product.a.name in images:
             raise Missing(f"{instruction.canonical} reads {self.product.a.name} from tensor memory here: it has no image in shared memory")
         self._scale_ids = self._checked_ids(scale_ids)
@@ -178,12 +177,7 @@ class TensorInputs(Inputs):
 
     def unknown(self) -> Iterator[str]:
         """Yield why no source says where an operand lies."""
-        scales = [operand for operand in self.operands.values() if operand.kind == "tensor-scales"]
-        others = [operand for operand in self.operands.values() if operand.kind == "tensor-metadata"]
-        for operand in [*([self._a] if self._a else []), *scales, *others]:
-            assert isinstance(operand, TensorOperand)
-            if operand.tensor is None:
-                yield operand.why
+        yield from (operand.why for operand in self.operands.values() if operand.why)
         for operand in self.operands.values():
             if operand.kind == "lookup-table":
                 yield f"{operand.of.upper()} is stored as indices of the table at {operand.name}, and no source says where they lie"
@@ -197,7 +191,7 @@ class TensorInputs(Inputs):
             raise Missing(f"{self.instruction.canonical} has no {', '.join(sorted(unknown))}: {has}")
         chosen: dict[Part, dict[str, int]] = {}
         for name, part in names.items():
-            legal = (_selections(scaled[part]) or {}).get("scale_id", ())
+            legal = scaled[part].selections.get("scale_id", ())
             if name in given and legal and given[name] not in legal:
                 raise ValueError(f"{name} = {given[name]} is not legal: {', '.join(map(str, legal))}")
             chosen[Part("multiplicand", part.of)] = {"scale_id": given[name]} if name in given else {}
@@ -209,37 +203,24 @@ class TensorInputs(Inputs):
             return {}
         if self.pattern is None:
             raise Missing(f"{self.instruction.canonical} is not sparse: it has no selector")
-        legal = _selections(self.operands[METADATA])
-        if legal is not None and "selector" not in legal:
+        metadata = self.operands[METADATA]
+        if metadata.tensor is not None and "selector" not in metadata.selections:
             raise Missing(f"{self.instruction.canonical} has no selector: its metadata takes all of its columns")
         return {"selector": selector}
 
 
-def _selections(operand: Operand) -> Mapping[str, Sequence[int]] | None:
-    """The legal values of what the instruction descriptor selects of an operand; None where no source says where it lies."""
-    assert isinstance(operand, TensorOperand)
-    return None if operand.tensor is None else operand.tensor.selections
-
-
 def _cell(operand: Operand, selected: Mapping[str, int], low: int = 0, width: int = 0, **at: int) -> TensorPlace | None:
     """The place of something in tensor memory, with its copies; None where no source says it.  By default all bits of an element."""
-    assert isinstance(operand, TensorOperand)
-    placed = operand.tensor
-    if placed is None:
+    if operand.tensor is None:
         return None
-    apart = placed.layout.apart
-    point: dict[str, Any] = {**at, **selected}
-    copies = itertools.product(*(range(placed.sizes[axis]) for axis in apart))
-    every = [placed.locate(**(point | dict(zip(apart, copy, strict=True)))) for copy in copies]
     bits = width or element_bits(operand)
-    first, *others = [TensorPlace(place.lane, place.column, 0, place.bit + low, bits, place.cta) for place in every]
-    return first._replace(copies=tuple(others))
+    every = [TensorPlace(place.lane, place.column, 0, place.bit + low, bits, place.cta) for place in operand.places(**at, **selected)]
+    return every[0]._replace(copies=tuple(every[1:]))
 
 
-def element_bits(operand: TensorOperand) -> int:
+def element_bits(operand: Operand) -> int:
     """Bits of an element in tensor memory; a scale factor takes the bits of its byte."""
-    placed = operand.placed()
-    return operand.element.bits if operand.element is not None and operand.kind != "tensor-scales" else placed.unit
+    return operand.element.bits if operand.element is not None and operand.kind != "tensor-scales" else operand.placed().unit
 
 
 class Source(NamedTuple):

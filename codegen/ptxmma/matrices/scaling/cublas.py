@@ -15,7 +15,6 @@ from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import not_empty
 from ptxmma.arrays.tiling import Tiling
 from ptxmma.catalog.instructions import instruction
-from ptxmma.catalog.operands import TensorOperand
 from ptxmma.matrices.scaling.tensor_memory import blocks_of_cell, of_lines
 from ptxmma.model.bitmap import BitMap
 
@@ -79,7 +78,6 @@ def _tile() -> tuple[Tiling, int, int]:
     It is the layout of scale factors in tensor memory, composed with the layout of the bytes that ``tcgen05.cp`` brings there.
     """
     copied = instruction("tcgen05.cp.cta_group::1.32x128b.warpx4").operand("taddr")
-    assert isinstance(copied, TensorOperand)
     blocks = blocks_of_cell()
     lines = math.prod(copied.sizes[axis] for axis in copied.axes) // blocks
     scales = of_lines(lines, blocks).digits({"scale_id": 0}).restrict(copy=1, peer=1)

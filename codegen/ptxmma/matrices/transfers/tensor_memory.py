@@ -14,7 +14,6 @@ from ptxmma.arguments import integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.operands.tensor_fragment import first_lanes
 from ptxmma.matrices.places import operand_of
 from ptxmma.matrices.transfers.memory import Moved
@@ -59,7 +58,6 @@ def store(instruction: Instruction, tensor_address: Any, fragment: Any, memory: 
 def copy(instruction: Instruction, tensor_copy: Any, rows: Any, memory: Any = None) -> Moved:
     """Copy rows of shared memory; see :func:`ptxmma.emulate`."""
     target = operand_of(instruction, "tensor-copy")
-    assert isinstance(target, TensorOperand)
     image = None if memory is None else _image(instruction, memory).copy()
     copied = _expanded(instruction, rows) if instruction.qualifiers.get("from") else rows
     return Moved(instruction, memory=target.pack(copied, image, address=integer(target.name, tensor_copy)))
