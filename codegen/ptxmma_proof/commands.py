@@ -231,7 +231,7 @@ def reference(
 @jobs_option
 @recording
 def mutate(spec: Path, overlay: Path | None, count: int, seed: int, jobs: int | None, record: Path | None, date: datetime | None) -> None:
-    """Change one fact of the spec at a time: does an independent witness contradict it, or only the spec itself?"""
+    """Change one fact of the spec at a time, and report whether an independent witness contradicts it, or only the spec itself."""
     from ptxmma_proof import sweep
     from ptxmma_proof.mutation import trial
 

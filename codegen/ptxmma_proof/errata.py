@@ -45,7 +45,7 @@ def differences(
     """Ask the assemblers about every sighting of the errata again, except whole examples of the manual.
 
     Returns:
-        The number of answers, and those that differ.
+        The number of answers, and the answers that differ.
 
     Raises:
         AssemblerError: an assembler failed without a message.

@@ -1,4 +1,4 @@
-"""A question to an assembler and its answer: which of these lines does it refuse, and why?
+"""Questions to assemblers, and their answers: the lines that an assembler refuses, and its reasons.
 
 Answers are kept on disk, under the hash of the binary and of the question, so that nothing is asked twice.
 """
@@ -67,7 +67,7 @@ class Lines(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Which of these lines does an assembler refuse in a module for this target in this version?"""
+    """The question which lines an assembler refuses in a module for a target in a version."""
 
     program: str
     program_sha256: str

@@ -127,7 +127,7 @@ class Tiling:
 
     @functools.cached_property
     def _first(self) -> Array:
-        """For each place of the tile, the first word that holds it: of copies the one of the lowest thread."""
+        """The first word that holds each place of the tile: of copies, the word of the lowest thread."""
         return np.unique(self.order, return_index=True)[1]
 
     def _panels(self, across: int) -> list[slice]:

@@ -29,7 +29,7 @@ def asked(instruction: Instruction, targets: Collection[str]) -> str:
 
     Args:
         instruction: an instruction of any database.
-        targets: those that the assemblers were run for; other targets do not change the digest.
+        targets: the targets that the assemblers were run for; other targets do not change the digest.
     """
     accepted = instruction.accepted_by()
     forms = [f"{form.syntax}: {' '.join(map(_text, form.operands))}" for form in instruction.forms]

@@ -31,7 +31,7 @@ _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 class Stream(Protocol):
-    """Anything that can be read, such as a binary file."""
+    """A source of bytes, such as a binary file."""
 
     def read(self, size: int, /) -> bytes | None:
         """Return at most so many bytes, and none at the end."""
@@ -96,7 +96,7 @@ class Checker:
         return _joined(self.parts(stream, file))
 
     def parts_of_file(self, path: str | os.PathLike[str], language: str = "") -> Iterator[Findings]:
-        """As :meth:`check_file`, function by function, as they are read."""
+        """Check a file as :meth:`check_file` does, and yield the findings of each function when it is read."""
         name = os.fspath(path)
         if name == "-" and sys.stdin is None:
             raise OSError(errno.EBADF, "the standard input is closed")
@@ -108,7 +108,10 @@ class Checker:
             yield from self._parts(itertools.chain([head], chunks), name, language or language_of_text(head))
 
     def parts(self, stream: Stream, file: str) -> Iterator[Findings]:
-        """As :meth:`check_stream`, function by function, as they are read.  What the name leaves open is PTX."""
+        """Check a stream as :meth:`check_stream` does, and yield the findings of each function when it is read.
+
+        A stream whose name does not say its language is PTX.
+        """
         yield from self._parts(as_utf8(_chunks(stream)), file, language_named(file) or "ptx")
 
     def _parts(self, chunks: Iterable[bytes], file: str, language: str) -> Iterator[Findings]:

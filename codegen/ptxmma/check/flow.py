@@ -1,4 +1,4 @@
-"""Follows the registers of asynchronous instructions through a function: is a fence or a wait missing?
+"""Follows the registers of asynchronous instructions through a function, and finds missing fences and waits.
 
 Behaviour is undefined (PTX ISA 9.7.15.7) if an asynchronous instruction uses a register that was written after the last fence, or if
 another instruction touches its accumulator, or writes the registers of its multiplicand, before a wait that covers it.  The database's

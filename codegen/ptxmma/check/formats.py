@@ -111,7 +111,7 @@ def _lines(finding: Finding, style: _Style, width: int) -> Iterator[str]:
 
 
 def _window(finding: Finding, width: int) -> tuple[str, int, int]:
-    """As much of the source line as fits in ``width``; where its token begins, and how much of the token is seen."""
+    """The part of the source line that fits in ``width``, the place of its token there, and the visible length of the token."""
     line = printable(finding.source.rstrip())
     first, last = 0, len(line)
     if last > width:

@@ -1,4 +1,4 @@
-"""Does an assembler overwrite registers of C before it has read them?  The errata say which assemblers do."""
+"""Registers of C that an assembler overwrites before it has read them; the errata say which assemblers do."""
 
 from __future__ import annotations
 

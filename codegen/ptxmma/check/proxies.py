@@ -1,4 +1,4 @@
-"""Is the fence missing between ordinary stores to shared memory and the async proxy, which reads it?
+"""Missing fences between ordinary stores to shared memory and the async proxy, which reads it.
 
 Addresses are not followed.  A kernel is reported only if it has no such fence at all, calls nothing that may have one, and if what the
 async proxy reads can come from ordinary stores only:

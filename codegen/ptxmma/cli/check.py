@@ -119,7 +119,7 @@ def command(
         raise click.UsageError("--unsafe-fixes says what --fix mends: add --fix")
     if fix and "-" in (files or ("-",)):
         raise click.UsageError("--fix needs the names of files: the standard input cannot be mended")
-    gc.freeze()  # what is known of instructions stays
+    gc.freeze()  # the facts of instructions stay
     gc.set_threshold(_MOST_OBJECTS)
     run = Run(Reader(checker, configured, fix=fix, unsafe=unsafe_fixes), language or "")
     parts = run.parts(files or ("-",))

@@ -144,7 +144,7 @@ def _of_operand(table: Arrangement, query: _Query, axes: dict[str, int], bits: b
 
 
 def _origin(table: Arrangement, at: dict[str, int]) -> Answer:
-    """Of a sparse A: the columns of the full matrix that an element may come from."""
+    """The columns of the full matrix that an element of a sparse A may come from."""
     if table.operand.sparsity is None:
         return {}
     return {"from columns": " or ".join(map(str, table.instruction.metadata.columns(at[table.axes[1]])))}

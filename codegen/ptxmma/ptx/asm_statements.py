@@ -57,7 +57,7 @@ class AsmReader:
             yield from self._between(text, Conditions(), 0, len(text.chars), last=True)
 
     def of_part(self, conditions: Conditions, start: int, *, last: bool) -> Generator[Function, None, int]:
-        """As :meth:`statements` of a part of a file, from a place on.
+        """Yield what :meth:`statements` yields, of a part of a file from a place on.
 
         Args:
             conditions: the sections that are open there; they are followed.

@@ -95,7 +95,7 @@ class BlockScopes:
         return b"%s in scope %d" % (name, declaring[place])
 
     def _changes(self, own: Mapping[int, frozenset[bytes]]) -> dict[bytes, _Declaring]:
-        """For each name: from which scope on, as they are numbered, which scope's declaration holds; 0 is the body."""
+        """The scopes, by number, from which on another scope's declaration of a name holds, and that scope; 0 is the body."""
         last = [*range(len(self.parents))]  # the last scope inside each
         for scope in range(len(last) - 1, 0, -1):
             last[self.parents[scope]] = max(last[self.parents[scope]], last[scope])

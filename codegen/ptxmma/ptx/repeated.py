@@ -52,7 +52,7 @@ class Repeated(Generic[_Verdict]):
         self._room = _MOST
 
     def find(self, start: int) -> tuple[int, _Verdict] | None:
-        """The end of the statement at a place and what is known of it; None if it is new, or anything but a blank precedes it."""
+        """The end of the statement at a place, and its verdict; None if it is new, or anything but a blank precedes it."""
         text = self._text
         end = text.find(b";", start, start + _LONGEST)
         opcode, _, operands = text[start:end].partition(b" ")
@@ -69,7 +69,7 @@ class Repeated(Generic[_Verdict]):
         return end, verdict
 
     def remember(self, statement: Statement, verdict: _Verdict) -> None:
-        """Remember what is known of a statement, if that does not depend on the numbers of its registers."""
+        """Remember the verdict on a statement, if it does not depend on the numbers of the registers."""
         if statement.end - statement.start >= _LONGEST or not self._room:
             return
         opcode, _, operands = self._text[statement.start : statement.end].partition(b" ")

@@ -20,7 +20,7 @@ class Samples:
         self.of = functools.cache(self._of)
 
     def _of(self, spelling: str, most: int) -> Neighbours:
-        """At most ``most`` neighbours of each kind of change, each with its kind; none for an unknown spelling."""
+        """The neighbours of each kind of change, ``most`` at most, each with its kind; none for an unknown spelling."""
         instruction = self._catalog.meaning(spelling)
         kinds: dict[str, list[str]] = {}
         for line, change in self._neighbourhood.of(instruction).items() if instruction else ():

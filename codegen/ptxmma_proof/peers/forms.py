@@ -34,7 +34,7 @@ class Form(NamedTuple):
         peer: ``"cccl"`` or ``"LLVM"``.
         statement: the instruction, with its operands.
         version: the first PTX version that it is for; empty where the project does not say.
-        targets: those that it is for.
+        targets: the targets that it is for.
     """
 
     peer: str

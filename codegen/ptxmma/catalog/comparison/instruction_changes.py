@@ -1,4 +1,4 @@
-"""Instructions: names, targets, operand lists, metadata, operands and the elements that moved, and what is said of them."""
+"""Instructions: names, targets, operand lists, metadata, operands and the elements that moved, and the statements about them."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ class Codec:
 
     @property
     def _where(self) -> str:
-        """For what a value is not legal."""
+        """The kind and the target for which a value is not legal, as the end of a sentence."""
         parts = [*([self.kind] if self.kind else ()), *([f"on {self.target}"] if self.target else ())]
         return f" with {' '.join(parts)}" if self.kind else f" {parts[0]}" if parts else ""
 

@@ -56,7 +56,7 @@ class Evidence(Entry, frozen=True, kw_only=True):
         assembled: the targets on which the assembler of a CUDA release accepts it, by release.
         executed: its executions on chips; empty where no tested chip can run it.
         peers: definitions of other projects that lay its operands out in the same way.
-        differing: those that do not.
+        differing: definitions of other projects that lay them out otherwise.
         atoms: CuTe's names of an instruction whose atoms lay nothing out.
         stale: the answers among these that are outdated, because a fact that they cover has changed: ``("silicon",)``.
     """

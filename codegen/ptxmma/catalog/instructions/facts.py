@@ -167,7 +167,7 @@ class Instruction:
         return self._matching(self.variant.instruction.semantics)
 
     def undefined(self) -> list[Statement]:
-        """When its behaviour is undefined."""
+        """The conditions under which its behaviour is undefined."""
         return self._matching(self.variant.instruction.undefined)
 
     def uniform(self) -> list[Statement]:

@@ -52,7 +52,7 @@ def named(catalog: Catalog, text: str) -> list[Instruction]:
 
 
 def _by_identifier(catalog: Catalog, text: str) -> Iterator[Instruction]:
-    """By the name of a function: ``ptxmma::mma_m16n8k16_f32_f16_f16_f32(…)``."""
+    """The instructions that the name of a function means: ``ptxmma::mma_m16n8k16_f32_f16_f16_f32(…)``."""
     words = set(_WORD.findall(text))
     stems = tuple(f"{entry.stem}_" for entry in catalog.database.spec.instructions)
     if any(word.startswith(stems) or f"{word}_" in stems for word in words):
@@ -61,7 +61,7 @@ def _by_identifier(catalog: Catalog, text: str) -> Iterator[Instruction]:
 
 
 def _by_front(catalog: Catalog, text: str) -> Iterator[Instruction]:
-    """By a type of the typed front: ``mma<shape<16, 8, 16>, f32, f16, f16, f32>``; what it leaves out at its end is open."""
+    """The instructions of a type of the typed front: ``mma<shape<16, 8, 16>, f32, f16, f16, f32>``; its last arguments may be missing."""
     match = _FRONT.search(text)
     if match is None:
         return
@@ -82,7 +82,7 @@ def _by_front(catalog: Catalog, text: str) -> Iterator[Instruction]:
 
 
 def _by_atom(catalog: Catalog, text: str) -> Iterator[Instruction]:
-    """By the name of an atom: ``SM80_16x8x16_F32F16F16F32_TN``, with its namespaces or without them, or by a part of it.
+    """The instructions that an atom's name means: ``SM80_16x8x16_F32F16F16F32_TN``, with or without namespaces, or a part of it.
 
     Arguments of a template that no atom has are left out: ``SM100_MMA_F16BF16_SS<bfloat16_t, …>``.
     """

@@ -118,7 +118,7 @@ class ProductFamily:
         return {name: own.get(name, "") for name in self.qualifiers}
 
     def conditions(self, of: Sequence[Condition]) -> tuple[Condition, ...] | None:
-        """Of conditions, the alternatives and the values that its opcodes have; None where none can hold.
+        """The alternatives and the values of conditions that its opcodes have; None where none can hold.
 
         Families of instructions become names of instructions.
         """

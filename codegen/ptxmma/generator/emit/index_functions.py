@@ -66,7 +66,7 @@ def functions(catalog: Catalog) -> Iterator[tuple[Layout, list[IndexFunction]]]:
 
 
 def _sparsities(catalog: Catalog) -> dict[str, list[Sparsity]]:
-    """For each layout of sparse operands, the patterns of zeros that it is used with."""
+    """The patterns of zeros that each layout of sparse operands is used with."""
     by_layout: dict[str, dict[Sparsity, None]] = {}
     for instruction in catalog.all():
         for form in instruction.forms if instruction.sparse else ():

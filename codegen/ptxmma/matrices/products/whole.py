@@ -196,7 +196,7 @@ def _floats(matrices: Matrices, parts: list[list[slice]], bounds: dict[str, Boun
 
 
 def _tiles(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Rows of D that a cache holds with all that is known of them, as many in each tile: one alone would be summed in another order."""
+    """Tiles of D, equal numbers of rows that a cache holds with all intermediate results: one row would be summed in another order."""
     rows = shape[-2]
     count = -(-rows // max(_LEAST_ROWS, _CACHED * rows // math.prod(shape)))
     yield from (slice(rows * tile // count, rows * (tile + 1) // count) for tile in range(count))

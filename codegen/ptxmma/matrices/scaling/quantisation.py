@@ -289,7 +289,7 @@ def _checked_axis(array: Array, form: Format) -> int:
 
 
 def _steps(array: Array, place: int, form: Format) -> list[int]:
-    """Of which the sizes of a matrix must be multiples."""
+    """The numbers of which the sizes of a matrix must be multiples."""
     return [form.block if axis == place else 1 for axis in range(array.ndim)]
 
 

@@ -128,7 +128,7 @@ def _fragment(bits: int, database: DatabaseLike) -> Layout | None:
 
 
 def _places(fragment: Layout, each: int) -> Iterable[list[tuple[int, int]]]:
-    """For every ``each``-th element of a thread, its row and column in all lanes."""
+    """The row and column of every ``each``-th element of a thread, in all lanes."""
     lanes = list(range(fragment.threads))
     for element in range(0, 1 << fragment.map.inputs["i"], each):
         at = fragment.map.evaluate({"lane": lanes, "i": [element] * len(lanes)})

@@ -166,7 +166,7 @@ class Geometry:
         family: str = "",
         database: DatabaseLike = None,
     ) -> None:
-        """As of :class:`ptxmma.matrices.shared_memory.SharedLayout`, but only :meth:`units` checks whether elements overlap.
+        """Take the arguments of :class:`ptxmma.matrices.shared_memory.SharedLayout`; only :meth:`units` checks whether elements overlap.
 
         Raises:
             TypeError: an extent, stride, start or base offset that is not an integer.

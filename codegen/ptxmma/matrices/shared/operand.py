@@ -40,7 +40,7 @@ class SharedOperand(SharedLayout):
         super().__init__(chosen.element, majorness, swizzle, lines, depth, **places)
 
     def _key(self) -> tuple[object, ...]:
-        """As of a :class:`SharedLayout`, and which of the two matrices it is."""
+        """The key of a :class:`SharedLayout`, and which of the two matrices it is."""
         return (*super()._key(), self._turned)
 
     def store(self, matrix: Any) -> Any:

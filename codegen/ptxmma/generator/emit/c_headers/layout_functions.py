@@ -248,7 +248,7 @@ def _fragment_sizes(layout: Layout, use: LayoutUse, spec: Spec) -> list[Macro]:
 
 
 class TensorGroup(NamedTuple):
-    """The C functions of one mapping in tensor memory, with what is said of them."""
+    """The C functions of one mapping in tensor memory, with their title, notes and source."""
 
     title: str
     notes: tuple[str, ...]

@@ -208,7 +208,7 @@ class _Headers:
 
 
 def _legal(fronts: Iterable[Front]) -> dict[str, str]:
-    """For each template of the typed front, the arguments that some specialisation has at each place."""
+    """The arguments that some specialisation has at each place, for each template of the typed front."""
     places: dict[str, list[dict[str, None]]] = {}
     for front in fronts:
         known = places.setdefault(front.name, [])

@@ -54,7 +54,7 @@ class Guards:
         return self._made[key]
 
     def all(self) -> list[Guard]:
-        """Those that were asked for, each once."""
+        """The guards that were asked for, each once."""
         return sorted(set(self._made.values()))
 
     def _guard(self, accepted: dict[str, Version]) -> Guard:

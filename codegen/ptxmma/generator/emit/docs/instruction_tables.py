@@ -170,7 +170,7 @@ def accumulation_table(promises: Iterable[Semantics]) -> str:
 
 
 def _where(promises: Sequence[Semantics]) -> str:
-    """For which variants some promises hold."""
+    """The variants for which some promises hold."""
     return (
         rest.condition([part for promise in promises for part in promise.when]) if all(promise.when for promise in promises) else "always"
     )

@@ -119,7 +119,7 @@ def _is_fragment(operand: Operand) -> bool:
 
 
 def _widths(catalog: Catalog) -> dict[str, set[int]]:
-    """For each layout that grows with n, the n of the instructions that have it."""
+    """The n of the instructions that have a layout which grows with n, by the layout."""
     widths: dict[str, set[int]] = {}
     for instruction in catalog.all():
         for form in instruction.forms:

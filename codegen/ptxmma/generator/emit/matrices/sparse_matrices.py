@@ -109,7 +109,7 @@ def _fields(spec: Spec, units: int) -> dict[int, int]:
 
 
 def _indices(pattern: Granularity, fields: dict[int, int], kept: int) -> list[tuple[int, int]]:
-    """For each kept unit ``(shift, mask)``: those bits of a field say which unit of the chunk it is.
+    """The shift and mask of each kept unit: these bits of a field number it within its chunk.
 
     They are worked out: the field of each full set must give its members in ascending order.
     """

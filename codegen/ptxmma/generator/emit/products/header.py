@@ -306,7 +306,7 @@ def _arguments(formulas: Iterable[str], coordinates: Iterable[str], facts: dict[
 
 
 def _factors(family: ProductFamily, facts: dict[str, Fact]) -> dict[int, str]:
-    """For each number of elements along K that share a scale factor, the products that have it."""
+    """The products that have each number of elements along K that share a scale factor."""
     blocks: dict[int, list[Condition]] = {}
     for row in family.rules.scales:
         blocks.setdefault(row.block, []).extend(row.of)
