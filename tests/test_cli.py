@@ -252,7 +252,7 @@ def test_a_name_of_several_instructions_and_one_of_none() -> None:
     several = CliRunner().invoke(main, ["show", "mma<shape<16, 8, 16>, f32>"])
     assert (several.exit_code, "38 instructions have this name; name one:\n  mma.sync" in several.output) == (2, True)
     # PTX and CuTe have these.
-    for text in ("mbarrier.init.shared::cta.b64 [addr], 1;", "cp.async.bulk.commit_group", "SM61_DP4A"):
+    for text in ("mbarrier.init.shared::cta.b64 [addr], 1;", "multimem.cp.async.bulk", "SM61_DP4A"):
         none = CliRunner().invoke(main, ["show", text])
         assert none.exit_code == 2
         assert re.search(r"is not covered; covered are (\w+, )*ldmatrix, (\w+, )*mma, (\w+, )*stmatrix, ", none.output)
@@ -612,7 +612,7 @@ def test_two_options_for_one_value() -> None:
 def test_a_spelling_without_its_opcode() -> None:
     known = CliRunner().invoke(main, ["show", ".32x32b.x32"])
     assert known.exit_code == 2
-    assert re.search(r"it begins with a dot; the opcode comes first: fence, (\w+, )*ldmatrix,", known.output)
+    assert re.search(r"it begins with a dot; the opcode comes first: (\w+, )*fence, (\w+, )*ldmatrix,", known.output)
     assert "closest:\n  tcgen05.ld.sync.aligned.32x32b.x32.b32\n" in known.output
     shared = CliRunner().invoke(main, ["show", ".sync.aligned.m16n8k16.f32"])  # wgmma.fence.sync.aligned needs fewer changes
     assert "closest:\n  mma.sync.aligned.m16n8k16.row.col.f32." in shared.output

@@ -122,6 +122,7 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "load",
             "store",
             "transpose",
+            "copy",
             "allocate",
             "shift",
             "tensor-load",
@@ -135,7 +136,7 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "synchronise",
         }
     )
-    for effect in ("allocate", "synchronise"):
+    for effect in ("allocate", "copy", "synchronise"):
         with pytest.raises(Missing, match="neither loads, stores nor multiplies matrices"):
             trace(kinds[effect], 0, 0)
     with pytest.raises(Missing, match="moves rows of bytes, which have no elements to follow"):

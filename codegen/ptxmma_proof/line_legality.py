@@ -27,7 +27,9 @@ class Legality:
 
 def _fits(form: OperandForm, texts: list[str]) -> bool:
     names = ptx.items(form.syntax)
-    return len(names) == len(texts) and all(_takes(form, name, text) for name, text in zip(names, texts, strict=True))
+    if len(names) != len(texts) or not all(_takes(form, name, text) for name, text in zip(names, texts, strict=True)):
+        return False
+    return form.exceeding({name: int(text) for name, text in zip(names, texts, strict=True) if text.isdecimal()}) is None
 
 
 def _takes(form: OperandForm, name: str, text: str) -> bool:

@@ -207,6 +207,10 @@ class Legality:
                 faults += self._group(instruction, form, ptx.items(name[1:-1]), value, place, target)
             elif fault := self._fault(instruction, form.operand(name.strip("[]")), value, target):
                 faults.append(fault._replace(operand=place))
+        constants = {name: value for name, value in zip(names, values, strict=True) if isinstance(value, int)}
+        if not faults and (operand := form.exceeding(constants)) is not None:
+            text = f"{operand.name} must be at most {operand.within}, {constants[operand.within]}, not {constants[operand.name]}"
+            faults.append(Fault("immediate", text, names.index(operand.name)))
         if form.requires and target in instruction.accepted_by() and target not in instruction.accepted_by(form):
             faults.append(Fault("target", f"{target} does not take the operands {form.syntax}"))
         return faults

@@ -132,7 +132,7 @@ def _hints(answer: Answer) -> list[str]:
     """A row for each value of each hint."""
     rows = []
     for hint in answer["hints"]:
-        needs = "".join(f"; PTX ISA {rule['ptx']}, {_either(rule['targets'])}" for rule in hint["requirements"])
+        needs = "".join(f"; {_demands(rule)}" for rule in hint["requirements"])
         for value, text in hint["values"].items():
             default = "; left out, it is this" if value == hint["default"] else ""
             rows.append((f".{value}", f"{text}{default}{needs} ({hint['source']})"))
@@ -153,14 +153,16 @@ def _operands(answer: Answer) -> list[str]:
 
 
 def _memory(operand: Answer) -> str:
-    """The alignment of an address and the bytes that begin there; what a stride counts, and its default."""
+    """The alignment of an address and the bytes that begin there; what a number counts, and its default."""
     facts = []
     if operand["alignment"]:
         facts.append(f"multiple of {operand['alignment']} bytes")
     if operand["row_bytes"]:
         facts.append(f"rows of {operand['row_bytes']} bytes")
     if operand["unit"]:
-        facts += [f"in {operand['unit']}", f"default {operand['default']}"]
+        facts.append(f"in {operand['unit']}")
+    if operand["default"] is not None:
+        facts.append(f"default {operand['default']}")
     return ", ".join(facts)
 
 
@@ -180,6 +182,12 @@ def _immediates(legal: list[int] | dict[str, int] | None) -> str:
 
 def _either(values: list[Any]) -> str:
     return " or ".join(map(str, values))
+
+
+def _demands(rule: Answer) -> str:
+    """The version and the targets of a rule, as far as it has them."""
+    ptx = f"PTX ISA {rule['ptx']}" if "ptx" in rule else ""
+    return ", ".join(filter(None, (ptx, _either(rule.get("targets", [])))))
 
 
 def _formulas(answer: Answer) -> list[str]:
@@ -231,8 +239,7 @@ def _requirements(answer: Answer) -> list[str]:
     """The manual's rules, and the differing behaviour of assemblers, each with its source."""
 
     def line(rule: Answer, more: str) -> str:
-        ptx = f"PTX ISA {rule['ptx']}" if "ptx" in rule else ""
-        return f"{', '.join(filter(None, (ptx, _either(rule.get('targets', [])), rule.get(more, ''))))} ({rule['source']})"
+        return f"{', '.join(filter(None, (_demands(rule), rule.get(more, ''))))} ({rule['source']})"
 
     stated = [line(rule, "note") for rule in answer["requirements"]]
     return stated + [f"assemblers: {line(seen, 'releases')}" for seen in answer["observed"]]

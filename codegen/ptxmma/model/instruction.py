@@ -35,14 +35,15 @@ OperandName = Annotated[str, like(r"^[A-Za-z][A-Za-z0-9-]*$", "letters, digits a
 Kind = Literal[
     "fragment", "accumulator", "descriptor", "address", "stride", "predicate", "metadata", "selector",
     "immediate", "majorness", "negation", "scale-data", "byte-id", "thread-id",
-    "location", "shared-descriptor", "tensor-address", "columns", "cta-mask",
+    "location", "destination", "source", "size", "cache-policy",
+    "shared-descriptor", "tensor-address", "columns", "cta-mask",
     "tensor-matrix", "tensor-accumulator", "tensor-metadata", "tensor-scales", "lookup-table",
     "instruction-descriptor", "lane-mask", "column-mask",
     "reduction", "indices", "vector", "sparsity-descriptor", "tensor-copy",
 ]  # fmt: skip
 #: The operations of instructions; ``OPERATIONS`` of :mod:`ptxmma.matrices.operations` has a class for each.
 Verb = Literal[
-    "multiply", "load", "store", "transpose", "allocate", "shift",
+    "multiply", "load", "store", "transpose", "copy", "allocate", "shift",
     "tensor-load", "tensor-reduce", "tensor-compress", "tensor-store", "tensor-copy", "tensor-multiply", "compress", "decompress",
     "synchronise",
 ]  # fmt: skip
@@ -117,6 +118,7 @@ class OperandKind(Entry, frozen=True, kw_only=True):
     values: Annotated[tuple[Immediate, ...], SOME] = ()  # legal immediates
     other_values: tuple[OtherValues, ...] = ()  # legal immediates of some forms, in place of `values`
     limit: Annotated[int, Meta(ge=0, le=2**32 - 1)] = -1  # legal immediates: 0..limit
+    within: Name = ""  # the operand that an immediate must not exceed: "cp-size"
     meanings: dict[Annotated[str, like(r"^[A-Za-z]+$", "a word")], int] = {}  # words for legal immediates: {"K": 0, "MN": 1}
     default: int | None = None  # value that wrappers assume
     immediate: bool = False  # an immediate is accepted
@@ -204,7 +206,7 @@ class Hint(Entry, frozen=True, kw_only=True):
     name: QualifierName  # "collector_a"
     title: Text
     values: Annotated[dict[Token, HintValue], Meta(min_length=1)]
-    default: Token  # the value that leaving it out means: "collector::a::discard"
+    default: Annotated[Token, Meta(description="the value that leaving it out means; absent where it means none of them")] = ""
     when: tuple[Condition, ...] = ()  # the variants that take it
     requires: tuple[Requirement, ...] = ()  # requirements beyond the instruction's
     source: Source
@@ -248,6 +250,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
         ),
     ]
     opcode: Annotated[str, like(r"^[a-z0-9_.:]+$", "how every spelling starts, where that is more than the first token")] = ""
+    besides: tuple[Token, ...] = ()  # words after the opcode in instructions that the spec lacks: "bulk" of "cp.async.bulk"
     ordered: Annotated[
         tuple[Annotated[tuple[Name, ...], SOME], ...],
         Meta(description="qualifiers, or modifiers that every form has, in the order that assemblers heed; all others may change places"),

@@ -6,6 +6,7 @@
 // cuda/sparse.cuh is not in it and is included by itself: it has kernels and host functions, which need <cuda_runtime.h>.
 #pragma once
 
+#include "cp_async.cuh"
 #include "cuda/fragment_moves.cuh"
 #include "cuda/hints.cuh"
 #include "cuda/ordering.cuh"

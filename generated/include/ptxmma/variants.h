@@ -15,12 +15,12 @@
  * Sets of targets that accept a variant: those named and all that include one of them. Bit t
  * is target t.
  */
+#define PTXMMA_TARGETS_SM_80 UINT64_C(0x7ffffff8)
 #define PTXMMA_TARGETS_SM_75 UINT64_C(0x7ffffffc)
 #define PTXMMA_TARGETS_SM_100F_SM_101F_SM_120F UINT64_C(0x6db6d800)
 #define PTXMMA_TARGETS_SM_90A_SM_100F_SM_110F_SM_120F UINT64_C(0x6db61a00)
 #define PTXMMA_TARGETS_SM_90 UINT64_C(0x7fffff00)
 #define PTXMMA_TARGETS_SM_70 UINT64_C(0x7fffffff)
-#define PTXMMA_TARGETS_SM_80 UINT64_C(0x7ffffff8)
 #define PTXMMA_TARGETS_SM_89 UINT64_C(0x7fffff80)
 #define PTXMMA_TARGETS_SM_120F UINT64_C(0x6c000000)
 #define PTXMMA_TARGETS_SM_100F_SM_101F UINT64_C(0x1b6d800)
@@ -36,6 +36,9 @@
 #define PTXMMA_TARGETS_SM_72 UINT64_C(0x7ffffffe)
 
 /* Families: their names, and those of the extents and element types in their lists. */
+#define PTXMMA_FAMILY_cp_async "cp.async"
+#define PTXMMA_EXTENTS_cp_async "least"
+#define PTXMMA_TYPES_cp_async ""
 #define PTXMMA_FAMILY_ldmatrix "ldmatrix"
 #define PTXMMA_EXTENTS_ldmatrix "rows cols num stored packed"
 #define PTXMMA_TYPES_ldmatrix "type"
@@ -100,6 +103,7 @@
 /** Variants, by the identifiers of variants/; their order may change with the spec. */
 typedef enum ptxmma_variant {
 #define PTXMMA_VARIANT(identifier, ...) PTXMMA_VARIANT_##identifier,
+#include "variants/cp_async.def"
 #include "variants/ldmatrix.def"
 #include "variants/stmatrix.def"
 #include "variants/movmatrix.def"
@@ -151,6 +155,7 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
    PTXMMA_LIST types, PTXMMA_LIST extents, sparse, documented, PTXMMA_PTX(ptx_major, ptx_minor), \
    PTXMMA_TARGETS_##targets},
   static const ptxmma_variant_info variants[] = {
+#include "variants/cp_async.def"
 #include "variants/ldmatrix.def"
 #include "variants/stmatrix.def"
 #include "variants/movmatrix.def"

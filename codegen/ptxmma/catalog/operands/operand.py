@@ -43,6 +43,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         c_type: C type of a register in the CUDA wrappers, e.g. ``"uint32_t"``; ``""`` for an operand that is always an immediate.
         constraint: inline-asm constraint: ``"r"``, ``"f"``, ``"l"``, ``"d"``, ``"h"`` or ``"n"`` (immediate only).
         immediates: the legal immediate values, a range where they are many; None where no immediate is admitted.
+        within: the operand, an immediate too, that its immediates must not exceed; ``""`` for none.
         meanings: the immediates by their meanings, e.g. ``{"K": 0, "MN": 1}``.
         bracketed: true if PTX has it in brackets: it is an address.
         braced: true if it is a list even of one register, although it holds no elements.
@@ -82,6 +83,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
     c_type: str = ""
     constraint: str = ""
     immediates: Sequence[int] | None = None
+    within: str = ""
     meanings: dict[str, int] = msgspec.field(default_factory=dict)
     bracketed: bool = False
     braced: bool = False

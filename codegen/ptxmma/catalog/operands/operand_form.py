@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from ptxmma.catalog.operands.operand import Operand
@@ -45,3 +47,8 @@ class OperandForm(msgspec.Struct, frozen=True):
             if operand.name == name:
                 return operand
         raise Missing(f"no operand {name!r}; this form has {', '.join(operand.name for operand in self.operands)}")
+
+    def exceeding(self, immediates: Mapping[str, int]) -> Operand | None:
+        """Return the first operand whose immediate exceeds the immediate of another, which it must not; None if none does."""
+        limited = (operand for operand in self.operands if operand.name in immediates and operand.within in immediates)
+        return next((operand for operand in limited if immediates[operand.name] > immediates[operand.within]), None)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.products import resolution
-from ptxmma.catalog.roles.memory import Address, Descriptor, Location, SharedDescriptor, Stride
+from ptxmma.catalog.roles.memory import Address, Descriptor, Destination, Location, SharedDescriptor, Source, Stride
 from ptxmma.catalog.roles.numbers import (
+    CachePolicy,
     ColumnMask,
+    Count,
     CtaMask,
     Immediate,
     InstructionDescriptor,
@@ -24,7 +26,6 @@ from ptxmma.catalog.roles.numbers import (
 from ptxmma.catalog.roles.registers import Accumulator, ByteId, Fragment, MetadataWord, ScaleData, Selector, ThreadId
 from ptxmma.catalog.roles.role import Context, Known, Parameter, Role, register, register_type, vector
 from ptxmma.catalog.roles.tensor_memory import (
-    Columns,
     LookupTable,
     TensorAccumulator,
     TensorAddress,
@@ -61,7 +62,11 @@ ROLES: dict[Kind, Role] = {
     "location": Location(),
     "shared-descriptor": SharedDescriptor(),
     "tensor-address": TensorAddress(),
-    "columns": Columns(),
+    "destination": Destination(),
+    "source": Source(),
+    "size": Count(),
+    "columns": Count(),
+    "cache-policy": CachePolicy(),
     "cta-mask": CtaMask(),
     "tensor-matrix": TensorMatrix(),
     "tensor-accumulator": TensorAccumulator(),
@@ -88,7 +93,7 @@ def describe(database: Database, variant: Variant, name: str) -> Operand:
     operand: Operand | None = database.memo.get(key)
     if operand is None:
         entry = variant.instruction.operand_kinds[name]
-        known: Known = {"of": entry.of, "access": entry.access, "default": entry.default, "uniform": entry.uniform}
+        known: Known = {"of": entry.of, "within": entry.within, "access": entry.access, "default": entry.default, "uniform": entry.uniform}
         known["bracketed"] = any(f"[{name}]" in text for texts in variant.instruction.operands.values() for text in texts)
         known |= ROLES[entry.kind].describe(Context(database, variant, name, entry))
         operand = ROLES[entry.kind].operand_type(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)

@@ -67,7 +67,31 @@ class Location(Role):
         return f"shared_place<{'' if operand.writes else 'const '}{self.target(operand)}>"
 
 
-class Address(Location):
+class Block(Location):
+    """The address of memory of any size."""
+
+    def target(self, operand: Operand) -> str:  # noqa: ARG002  # of any type
+        """Data of any type."""
+        return "void"
+
+    def place(self, operand: Operand) -> str:
+        """The same without a template: many functions have it, and compilers read it faster."""
+        return "shared_destination" if operand.writes else "shared_source"
+
+
+class Destination(Block):
+    """The address to which data is copied."""
+
+
+class Source(Block):
+    """The address from which data is copied."""
+
+    def describe(self, context: Context) -> Known:
+        """It is read only."""
+        return super().describe(context) | {"writes": False}
+
+
+class Address(Block):
     """The address of a row, one from each thread, or of a whole matrix."""
 
     layout_kind = "address"
@@ -87,14 +111,6 @@ class Address(Location):
         if layouts.plan(context.spec, context.variant, context.name) is not None:
             known |= context.layout() | {"row_bytes": layouts.size(entry.row_bytes, numbers)}
         return known
-
-    def target(self, operand: Operand) -> str:  # noqa: ARG002  # a matrix of any type
-        """Elements of any type."""
-        return "void"
-
-    def place(self, operand: Operand) -> str:
-        """The same without a template: many functions have it, and compilers read it faster."""
-        return "shared_destination" if operand.writes else "shared_source"
 
 
 class Stride(Role):

@@ -70,6 +70,8 @@ class Negation(Immediate):
 class Predicate(Role):
     """A predicate register."""
 
+    varies = True
+
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
         """A bool that becomes a predicate inside the asm statement, since there is no constraint for predicates."""
         predicate = Parameter(
@@ -81,12 +83,32 @@ class Predicate(Role):
         return (predicate,)
 
 
+class Count(Role):
+    """A number of something, such as bytes or columns."""
+
+    varies = True
+
+    def lacks(self, entry: OperandKind) -> Iterator[str]:
+        """It needs a unit."""
+        yield from super().lacks(entry)
+        if not entry.unit:
+            yield "say unit: what it counts"
+
+    def describe(self, context: Context) -> Known:
+        """Its unit."""
+        return super().describe(context) | {"unit": context.entry.unit}
+
+
 class CtaMask(Role):
     """A set of thread blocks, a bit for each; bit ``i`` is the block whose ``%cluster_ctarank`` is ``i``."""
 
     def immediates(self, context: Context) -> Sequence[int]:
         """Whatever fits into its register."""
         return range(1 << register_type(context.spec, context.carried()["register_types"][0]).bits)
+
+
+class CachePolicy(Role):
+    """A 64-bit word, made by ``createpolicy``, that says how long a cache keeps the data."""
 
 
 class InstructionDescriptor(Role):

@@ -1,4 +1,4 @@
-"""Operands that name tensor memory: addresses, and numbers of columns."""
+"""Operands that are addresses in tensor memory."""
 
 from __future__ import annotations
 
@@ -100,14 +100,6 @@ class LookupTable(TensorAddress):
 
     describes = True
     alone = True
-
-
-class Columns(Role):
-    """A number of columns of tensor memory."""
-
-    def describe(self, context: Context) -> Known:
-        """Its unit."""
-        return super().describe(context) | {"unit": context.entry.unit}
 
 
 def _typed(context: Context, name: str) -> Known:

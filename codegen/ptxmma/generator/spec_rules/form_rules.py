@@ -60,6 +60,7 @@ def _kind(context: RuleContext, entry: InstructionSet, name: str, operand: Opera
         yield Problem(here, f"{name!r} is of the kind {operand.kind}: no operand of the kind {beside} is of {operand.of!r}")
     if operand.order:
         yield from context.known("qualifier", [operand.order], entry.qualifiers, *place, "order")
+    yield from context.known("operand", filter(None, [operand.within]), entry.operand_kinds, *place, "within")
     if operand.of and ROLES[operand.kind].places:
         yield from context.known("operand", [operand.of], entry.operand_kinds, *place, "of")
     for key in ("alignment", "memory_bits", "row_bytes", "count"):

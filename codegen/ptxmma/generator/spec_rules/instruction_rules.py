@@ -100,7 +100,7 @@ def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Ite
     tokens |= {value for name in entry.qualifiers for value in qualifier_values(entry, name)}
     yield from context.known("modifier", entry.repeatable, sorted(tokens), *place, "repeatable")
     for number, hint in enumerate(entry.hints):
-        yield from context.known("value of the hint", [hint.default], hint.values, *place, "hints", number, "default")
+        yield from context.known("value of the hint", filter(None, [hint.default]), hint.values, *place, "hints", number, "default")
         for value in tokens.intersection(hint.values):
             yield Problem(context.at(*place, "hints", number, "values", value), f"{value!r} is a modifier of the syntax already")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.matrices.operations.compress import Compress, Decompress
-from ptxmma.matrices.operations.effect import Allocate, Shift, Synchronise, TensorCopy
+from ptxmma.matrices.operations.effect import Allocate, Copy, Shift, Synchronise, TensorCopy
 from ptxmma.matrices.operations.multiply import Multiply, TensorMultiply
 from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.operations.tensor_transfer import TensorCompress, TensorLoad, TensorReduce, TensorStore
@@ -18,6 +18,7 @@ OPERATIONS: dict[str, Operation] = {
     "load": Load(),
     "store": Store(),
     "transpose": Transpose(),
+    "copy": Copy(),
     "allocate": Allocate(),
     "shift": Shift(),
     "tensor-copy": TensorCopy(),

@@ -50,6 +50,23 @@ class Allocate(Effect):
     verb = "manages the allocation of tensor memory"
 
 
+class Copy(Effect):
+    """Copies bytes from one place in memory to another."""
+
+    verb = "copies bytes"
+
+    def lacks(self, entry: InstructionSet) -> Iterator[str]:
+        """Two addresses."""
+        yield from super().lacks(entry)
+        for kind in ("destination", "source"):
+            yield from lacks_operands(entry, "copies", kind, "read")
+
+    def statement(self, instruction: Instruction) -> str:
+        """The two addresses."""
+        destination, source = (operand_of(instruction, kind).name for kind in ("destination", "source"))
+        return f"memory[{destination} + i] = memory[{source} + i] for each byte i"
+
+
 class TensorCopy(Effect):
     """Copies shared memory into tensor memory."""
 

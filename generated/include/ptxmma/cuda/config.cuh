@@ -94,6 +94,8 @@
 #define PTXMMA_SM_75_PTX_7_8 0
 #define PTXMMA_SM_80_PTX_7_0 0
 #define PTXMMA_SM_80_PTX_7_1 0
+#define PTXMMA_SM_80_PTX_7_4 0
+#define PTXMMA_SM_80_PTX_7_5 0
 #define PTXMMA_SM_80_PTX_7_8 0
 #define PTXMMA_SM_80_PTX_8_5 0
 #define PTXMMA_SM_89_PTX_8_4 0
@@ -139,6 +141,8 @@
 #define PTXMMA_SM_75_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_80_PTX_7_0_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_80_PTX_7_1_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_80_PTX_7_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_80_PTX_7_5_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_80_PTX_8_5_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_89_PTX_8_4_ABSENT PTXMMA_NO_DEVICE
@@ -535,6 +539,26 @@
 #else
 #define PTXMMA_SM_80_PTX_7_1 0
 #define PTXMMA_SM_80_PTX_7_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1104)
+#define PTXMMA_SM_80_PTX_7_4 0
+#define PTXMMA_SM_80_PTX_7_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.4: compile with CUDA 11.4 or newer")
+#elif PTXMMA_PASS >= 800
+#define PTXMMA_SM_80_PTX_7_4 1
+#else
+#define PTXMMA_SM_80_PTX_7_4 0
+#define PTXMMA_SM_80_PTX_7_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1105)
+#define PTXMMA_SM_80_PTX_7_5 0
+#define PTXMMA_SM_80_PTX_7_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.5: compile with CUDA 11.5 or newer")
+#elif PTXMMA_PASS >= 800
+#define PTXMMA_SM_80_PTX_7_5 1
+#else
+#define PTXMMA_SM_80_PTX_7_5 0
+#define PTXMMA_SM_80_PTX_7_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1108)

@@ -2,6 +2,7 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 //
 // Hints: modifiers that change neither the operands nor the result of an instruction.  A template argument of a wrapper names one:
+//   Prefetch: l2_64b, l2_128b, l2_256b
 //   CollectorA: collector_a_fill, collector_a_use, collector_a_lastuse, collector_a_discard
 //   CollectorB: collector_b_fill, collector_b_use, collector_b_lastuse, collector_b_discard
 //   Collector: collector_b0_fill, collector_b0_use, collector_b0_lastuse, collector_b0_discard, collector_b1_fill,
@@ -16,6 +17,22 @@ namespace ptxmma {
 
 struct no_hint {
   static constexpr const char text[] = "";
+};
+
+namespace detail {
+struct Prefetch;
+}
+struct l2_64b {
+  using hint = detail::Prefetch;
+  static constexpr const char text[] = ".L2::64B";
+};
+struct l2_128b {
+  using hint = detail::Prefetch;
+  static constexpr const char text[] = ".L2::128B";
+};
+struct l2_256b {
+  using hint = detail::Prefetch;
+  static constexpr const char text[] = ".L2::256B";
 };
 
 namespace detail {
