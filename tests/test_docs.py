@@ -410,6 +410,25 @@ def test_atom_pictures_are_the_swizzles(catalog: Catalog, outputs: dict[str, str
                 assert memory_of[place] == name
 
 
+def test_pictures_of_canonical_layouts_lead_to_each_byte(catalog: Catalog, outputs: dict[str, str]) -> None:
+    memory = catalog.database.spec.shared_memory
+    assert memory is not None
+    for layout in memory.layouts:
+        mode = next(each for each in memory.swizzles if each.name == layout.swizzles[0])
+        text = outputs[f"pictures/canonical_{mode.name}_{layout.majorness.lower()}.svg"]
+        lbo, sbo = map(int, re.findall(r"LBO (\d+), SBO (\d+)", text)[0])
+        cells = read_picture(text)
+        matrix = {(int(row), int(col)): int(top) for (head, row, col), (top, _) in cells.items() if head == "in the matrix"}
+        held = {int(row) + int(col): top for (head, row, col), (top, _) in cells.items() if head == "in shared memory"}
+        assert len(matrix) == len(held) == 2 * layout.lines * 2 * mode.bytes // 16
+        for (line, unit), place in matrix.items():
+            x, k = (line, 16 * unit) if layout.majorness == "K" else (16 * unit, line)
+            names = {"x": x, "k": k, "lbo": lbo, "sbo": sbo, "span": mode.bytes}
+            moved = names | {"address": formula.evaluate(formula.parse(layout.offset), names), "base_offset": 0}
+            assert place == formula.evaluate(formula.parse(mode.formula or memory.swizzle_formula), moved)
+            assert held[place] == f"{line},{unit}"
+
+
 def test_pictures_are_well_formed_and_self_contained(outputs: dict[str, str]) -> None:
     for path, text in outputs.items():
         if path.endswith(".svg"):

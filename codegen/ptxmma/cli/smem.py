@@ -175,7 +175,7 @@ def _picture(layout: Geometry, units: Units) -> str:
         f"On the left the address of each 16 bytes, which are {layout.per_unit} elements. On the right what is at each address: its line "
         "and its first element. A line on the right is once through all banks.",
     ]
-    return image(_title(layout), notes, _corner(layout), layout.per_unit, units)
+    return image(layout.memory, _title(layout), notes, _corner(layout), layout.per_unit, units)
 
 
 def _json(layout: Geometry, units: Units | None, database: str | None) -> None:

@@ -6,7 +6,7 @@ A module for each kind of picture; ``svg_sheet`` draws them.
 from __future__ import annotations
 
 from ptxmma.matrices.pictures.fragments import block, by_register, element_letter, fragment, period, seen, shown_columns, size
-from ptxmma.matrices.pictures.memory import atom, image
+from ptxmma.matrices.pictures.memory import atom, canonical_layout, image
 from ptxmma.matrices.pictures.operands import addresses, metadata, operand, scales, storage
 from ptxmma.matrices.pictures.sheet import BLANK, TIMES, colour
 from ptxmma.matrices.pictures.sheet import COLOURS as COLOURS
@@ -14,6 +14,7 @@ from ptxmma.matrices.pictures.tables import Field, Mark, bit_fields, table
 from ptxmma.matrices.pictures.tensor_memory import tensor
 
 __all__ = [
-    "BLANK", "TIMES", "Field", "Mark", "addresses", "atom", "bit_fields", "block", "by_register", "colour", "element_letter", "fragment",
-    "image", "metadata", "operand", "period", "scales", "seen", "shown_columns", "size", "storage", "table", "tensor",
+    "BLANK", "TIMES", "Field", "Mark", "addresses", "atom", "bit_fields", "block", "by_register", "canonical_layout", "colour",
+    "element_letter", "fragment", "image", "metadata", "operand", "period", "scales", "seen", "shown_columns", "size", "storage", "table",
+    "tensor",
 ]  # fmt: skip

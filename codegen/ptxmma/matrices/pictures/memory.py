@@ -1,41 +1,43 @@
-"""Shared memory: swizzle atoms, and whole matrices as they lie there."""
+"""Shared memory: swizzle atoms, canonical layouts, and whole matrices as they lie there.
+
+A unit is what a swizzle moves together: as many bytes as a matrix is aligned to.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ptxmma.matrices.pictures.sheet import BLANK, PANEL, TIMES, WIDE_CELL, Panel, cut, edge, sheet
-from ptxmma.model import Swizzle
-from ptxmma.model.formula import Value, evaluate, parse
+from ptxmma.matrices.shared.canonical import Canonical
+from ptxmma.model import SharedMemory
+from ptxmma.model.memory import Banks
 
-#: A line of the picture of shared memory: once through all banks.
-_LINE = 128
-_UNIT = 16
-
-
-def _atom_places(swizzle: Swizzle, formula: str) -> dict[tuple[int, int], int]:
-    """``(strided, leading)`` in 16-byte units -> byte offset of the unit in an aligned atom, by the spec's formula."""
-    leading, strided = swizzle.bytes // _UNIT, swizzle.atom_mn[1]
-    tree = parse(formula)
-    places = {}
-    for row in range(strided):
-        for unit in range(leading):
-            address: Value = row * swizzle.bytes + unit * _UNIT
-            value = evaluate(tree, {"address": address, "base_offset": 0, "span": swizzle.bytes})
-            assert isinstance(value, int)
-            places[row, unit] = value
-    return places
+#: Panels, and groups of lines, in the picture of a canonical layout: the steps from one to the next are LBO and SBO.
+_PANELS, _GROUPS = 2, 2
 
 
-def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
-    """A swizzle atom: where each 16-byte unit of the matrix lies in shared memory."""
-    places = _atom_places(swizzle, formula)
-    leading, strided = swizzle.bytes // _UNIT, swizzle.atom_mn[1]
-    along, down = ("k", "x") if majorness == "K" else ("x", "k")
-    per_line = _LINE // _UNIT
+def _turn(banks: Banks) -> int:
+    """The bytes of a line of memory in pictures: once through all banks."""
+    return banks.count * banks.bytes
+
+
+def atom(canonical: Canonical) -> str:
+    """A swizzle atom: where each unit of the matrix lies in shared memory, counted from the start of the atom."""
+    memory, swizzle, layout = canonical
+    size, turn, strided = memory.alignment, _turn(memory.banks), layout.lines
+    leading = swizzle.bytes // size
+    places = [[canonical.swizzled(row * swizzle.bytes + unit * size, 0) for unit in range(leading)] for row in range(strided)]
+    down, along = ("x", "k") if layout.contiguous == "k" else ("k", "x")
+    per_line = turn // size
     lines = -(-leading * strided // per_line)
-    holder = {place: unit for unit, place in places.items()}
-    inside = [[holder[_LINE * line + _UNIT * unit] for unit in range(per_line)] for line in range(lines)]
+    holder = {place: (row, unit) for row, line in enumerate(places) for unit, place in enumerate(line)}
+    inside = [[holder[turn * line + size * unit] for unit in range(per_line)] for line in range(lines)]
+
+    def moved(before: int, place: int) -> str:
+        """The XOR that moved a unit within its line."""
+        unit = before % per_line
+        return f"{unit} ^ {unit ^ place}"
+
     matrix = Panel(
         head="in the matrix",
         corner=f"{down} \\ unit",
@@ -43,40 +45,58 @@ def atom(swizzle: Swizzle, majorness: str, formula: str) -> str:
         cols=edge(range(leading)),
         colours=[[4 * unit + row % 4 for unit in range(leading)] for row in range(strided)],
         tops=[[f"{row},{unit}" for unit in range(leading)] for row in range(strided)],
-        labels=[[f"+{places[row, unit]}" for unit in range(leading)] for row in range(strided)],
+        labels=[[f"+{place}" for place in line] for line in places],
         cell=40,
     )
-    memory = Panel(
+    in_memory = Panel(
         head="in shared memory",
         corner="byte",
-        rows=[f"+{_LINE * line}" for line in range(lines)],
-        cols=[f"+{_UNIT * unit}" for unit in range(per_line)],
+        rows=[f"+{turn * line}" for line in range(lines)],
+        cols=[f"+{size * unit}" for unit in range(per_line)],
         colours=[[4 * unit + row % 4 for row, unit in line] for line in inside],
         tops=[[f"{row},{unit}" for row, unit in line] for line in inside],
-        labels=[[_moved(row * leading + unit, place) for place, (row, unit) in enumerate(units)] for units in inside],
+        labels=[[moved(row * leading + unit, place) for place, (row, unit) in enumerate(units)] for units in inside],
         cell=40,
     )
-    across = swizzle.atom_k if majorness == "K" else swizzle.atom_mn
-    title = f"{swizzle.title}, {majorness}-major: an atom of {across[0]}{TIMES}{across[1]} units of {_UNIT} bytes (x{TIMES}k)"
+    across = swizzle.atom_k if layout.contiguous == "k" else swizzle.atom_mn
+    title = f"{swizzle.title}, {layout.majorness}-major: an atom of {across[0]}{TIMES}{across[1]} units of {size} bytes (x{TIMES}k)"
     notes = [
         f"Units run along {along}; x is a row of A or a column of B. On the left, where each unit lies: bytes from the start of the atom.",
-        f"On the right, what is there: a line is {_LINE} bytes, once through all banks; u ^ x is where unit u was moved from.",
+        f"On the right, what is there: a line is {turn} bytes, once through all banks; u ^ x is where unit u was moved from.",
     ]
-    return sheet(title, notes, [matrix, memory])
+    return sheet(title, notes, [matrix, in_memory])
 
 
-def image(title: str, notes: Sequence[str], corner: str, step: int, addresses: Sequence[Sequence[int]]) -> str:
-    """A whole matrix in shared memory: on the left where each 16-byte unit of each line lies, on the right what is there.
+def canonical_layout(canonical: Canonical) -> str:
+    """A canonical layout: the units of a dense matrix of a few panels and groups of lines, and the strides between these."""
+    memory, swizzle, layout = canonical
+    strides = {layout.group_stride: layout.lines * swizzle.bytes}
+    strides[layout.panel_stride] = _GROUPS * strides[layout.group_stride]
+    lines, along = range(_GROUPS * layout.lines), range(0, _PANELS * swizzle.bytes, memory.alignment)
+    by_row = layout.contiguous == "k"
+    offsets = [[canonical.offset(*((line, byte) if by_row else (byte, line)), **strides) for byte in along] for line in lines]
+    addresses = [[canonical.swizzled(offset, 0) for offset in line] for line in offsets]
+    title = f"{layout.majorness}-major, {swizzle.title}: LBO {strides['lbo']}, SBO {strides['sbo']}"
+    notes = [
+        f"{_PANELS} panels of {swizzle.bytes} bytes side by side, {_GROUPS} groups of {layout.lines} lines one below the other: "
+        f"{layout.panel_stride.upper()} leads from panel to panel, {layout.group_stride.upper()} from group to group.",
+        f"On the left, where each {memory.alignment} bytes lie, from the start. On the right, what is there: its line and its unit.",
+    ]
+    return image(memory, title, notes, f"{'x' if by_row else 'k'} \\ unit", 1, addresses)
+
+
+def image(memory: SharedMemory, title: str, notes: Sequence[str], corner: str, step: int, addresses: Sequence[Sequence[int]]) -> str:
+    """A whole matrix in shared memory: on the left where each unit of each line lies, on the right what is there.
 
     ``corner`` names lines and positions along them, ``step`` is the number of elements in a unit, ``addresses`` has one for each unit,
     line by line, as they lie after the swizzle.
     """
-    units = range(len(addresses[0]))
+    units, turn = range(len(addresses[0])), _turn(memory.banks)
     tint = [[4 * unit + line % 4 for unit in units] for line in range(len(addresses))]
     holder = {address: (line, unit) for line, row in enumerate(addresses) for unit, address in enumerate(row)}
-    base = min(holder) // _LINE * _LINE
-    lines = range(base, max(holder) + 1, _LINE)
-    per_line = range(0, _LINE, _UNIT)
+    base = min(holder) // turn * turn
+    lines = range(base, max(holder) + 1, turn)
+    per_line = range(0, turn, memory.alignment)
     panels = []
     for down in cut(len(addresses), 1, PANEL):
         for across in cut(len(units), 1, PANEL):
@@ -107,9 +127,3 @@ def image(title: str, notes: Sequence[str], corner: str, step: int, addresses: S
             )
         )
     return sheet(title, notes, panels)
-
-
-def _moved(before: int, place: int) -> str:
-    """The XOR that moved a unit within its line, as text."""
-    unit = before % (_LINE // _UNIT)
-    return f"{unit} ^ {unit ^ place}"

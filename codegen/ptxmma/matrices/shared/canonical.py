@@ -195,6 +195,11 @@ class Geometry:
         self._check_reach()
 
     @property
+    def memory(self) -> SharedMemory:
+        """The shared memory in which it lies."""
+        return self._canonical.memory
+
+    @property
     def per_unit(self) -> int:
         """Elements in the 16 bytes that a swizzle moves together."""
         return self._packing.per_unit

@@ -14,6 +14,7 @@ from ptxmma.generator.emit.docs import evidence_pages, instruction_tables, rest,
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.matrices import pictures
+from ptxmma.matrices.shared.canonical import canonical
 from ptxmma.model import ColumnMask, DescriptorField, DescriptorFormat, FieldCase, SharedMemory, Spec, Swizzle
 
 #: Bits on a line of a picture, and the width of each in pixels: a field of one bit has room for its name.
@@ -210,7 +211,7 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
         "atoms": [
             {
                 "title": f"{rest.text(swizzle.title)}, {major}-major",
-                "picture": gallery.atom(memory, swizzle, major),
+                "picture": gallery.atom(canonical(memory, major, swizzle.name)),
                 "explorer": f"../{EXPLORER}{explorer(v='memory', image=f',{major},{swizzle.name}')}",
             }
             for swizzle in memory.swizzles
@@ -221,6 +222,8 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
                 "title": f"{layout.majorness}-major, {rest.codes(layout.swizzles)}",
                 "cute": rest.code(layout.cute),
                 "formula": to_latex(layout.element_offset),
+                "picture": gallery.canonical_layout(canonical(memory, layout.majorness, layout.swizzles[0])),
+                "explorer": f"../{EXPLORER}{explorer(v='memory', image=f',{layout.majorness},{layout.swizzles[0]}')}",
                 "lbo": rest.text(layout.lbo),
                 "sbo": rest.text(layout.sbo),
                 "source": rest.source(layout.source),

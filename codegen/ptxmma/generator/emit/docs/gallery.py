@@ -7,7 +7,8 @@ from collections.abc import Callable, Hashable
 
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices import pictures
-from ptxmma.model import Granularity, SharedMemory, Spec, Swizzle
+from ptxmma.matrices.shared.canonical import Canonical
+from ptxmma.model import Granularity, Spec
 
 
 class Gallery:
@@ -50,10 +51,14 @@ class Gallery:
         name = f"sparsity_{pattern.name.replace(':', '_')}"
         return self._show(key, f"{name}_{len(self.files)}" if f"{name}.svg" in self.files else name, lambda: pictures.storage(pattern))
 
-    def atom(self, memory: SharedMemory, swizzle: Swizzle, majorness: str) -> str:
+    def atom(self, layout: Canonical) -> str:
         """The picture of a swizzle atom."""
-        name = f"swizzle_{swizzle.name}_{majorness.lower()}"
-        return self._show(name, name, lambda: pictures.atom(swizzle, majorness, swizzle.formula or memory.swizzle_formula))
+        return self.other(f"swizzle_{layout.mode.name}_{layout.layout.majorness.lower()}", lambda: pictures.atom(layout))
+
+    def canonical_layout(self, layout: Canonical) -> str:
+        """The picture of a canonical layout."""
+        name = f"canonical_{layout.mode.name}_{layout.layout.majorness.lower()}"
+        return self.other(name, lambda: pictures.canonical_layout(layout))
 
     def other(self, name: str, draw: Callable[[], str]) -> str:
         """A picture that is shown once."""
