@@ -383,6 +383,9 @@ def test_what_has_no_elements_in_registers() -> None:
     store = ptxmma.instruction("stmatrix.sync.aligned.m8n8.x4.shared.b16")
     with pytest.raises(ValueError, match="is an address and holds no elements"):
         ptxmma.convert(store.operand("p"), store.operand("r"))
+    d = _operand("tcgen05.mma.cta_group::1.kind::f16", "d-tmem", m=128, n=64, **_TYPES)
+    with pytest.raises(ValueError, match=r"operand 'd-tmem' is in no registers; through\(\) says in which ones a load or store has it"):
+        ptxmma.convert(d, store.operand("r"))
     with pytest.raises(TypeError, match="convert takes operands, and those in tensor memory through a load or store, not str"):
         ptxmma.convert("a", store.operand("r"))  # type: ignore[arg-type]
 

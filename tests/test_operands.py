@@ -185,6 +185,19 @@ def test_every_space_answers_alike(opcode: str, name: str, given: dict[str, Any]
         operand.locate(*[0] * len(operand.axes), beside=1)
 
 
+@pytest.mark.parametrize("name", ["a-desc", "scale-d", "d"])
+def test_an_operand_refuses_what_it_does_not_have(name: str) -> None:
+    operand = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16").operand(name)
+    with pytest.raises(ValueError, match=f"operand '{name}' does not lie in tensor memory; its role: "):
+        operand.placed()
+    with pytest.raises(ValueError, match=f"no load or store moves operand '{name}': it does not lie in tensor memory"):
+        operand.through(ptxmma.instruction("tcgen05.ld.sync.aligned.32x32b.x8.b32"))
+    asked = (operand.pack, operand.unpack, operand.pack_tiles, operand.unpack_tiles, operand.coords, operand.computation)
+    for question in asked if name != "d" else ():
+        with pytest.raises(ValueError, match=f"operand '{name}' holds no elements of a matrix; its role: "):
+            question(0, 0)
+
+
 def _given_back(operand: ptxmma.Operand, place: Any) -> tuple[Any, ...]:
     """The arguments of `coords` for a place of `locate`."""
     if operand.memory is not None:

@@ -10,14 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ptxmma.catalog.conversion.exchanges import Bit
+from ptxmma.catalog.operands.held import PLANE
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
-from ptxmma.catalog.operands.tensor_places import TensorPlaces
-from ptxmma.model import COPY, Layout, formula
-from ptxmma.model.digit_map import DigitMap
-
-#: The names of a matrix's axes on both sides.
-_PLANE = ("row", "col")
+from ptxmma.model import COPY
 
 #: The parts of a place that only an exchange through memory changes.
 GROUPS = {"warp", "cta"}
@@ -85,7 +81,7 @@ class Side(NamedTuple):
 
     def transposed(self) -> Side:
         """The same places of the transposed matrix."""
-        swapped = dict(zip(_PLANE, reversed(_PLANE), strict=True))
+        swapped = dict(zip(PLANE, reversed(PLANE), strict=True))
         places = {place: stride and stride._replace(axis=swapped.get(stride.axis, stride.axis)) for place, stride in self.places.items()}
         return self._replace(places=places)
 
@@ -97,131 +93,32 @@ def side(operand: Operand | TensorFragment) -> Side:
         TypeError: something else than an operand.
         ValueError: an operand without elements in registers, or loads and stores that move more than it.
     """
-    if isinstance(operand, TensorFragment):
-        return _through_memory(operand)
-    if not isinstance(operand, Operand):
+    if not hasattr(operand, "held"):
         raise TypeError(f"convert takes operands, and those in tensor memory through a load or store, not {type(operand).__name__}")
-    layout, inside = operand.fragment(), operand.elements_per_register.bit_length() - 1
-    called = _called(layout)
+    held = operand.held()
     places: dict[Bit, Stride | None] = {}
-    for bit, (axis, number) in enumerate(layout.to_axes.bits["i"]):
-        if bit < inside or axis not in layout.growing or 1 << number < layout.grows_by:
-            places[Bit("i", bit)] = Stride(called[axis], 1 << number)
-    elements = len(places)
-    places |= {_thread(layout, bit): Stride(called[axis], 1 << number) for bit, (axis, number) in enumerate(layout.to_axes.bits["lane"])}
-    # The terms of a sum may be in any order, and the columns of what is stored; metadata fixes the order of a packed A.
-    stored = layout.plane[1] if operand.kind == "fragment" and operand.access == "read" else ""
-    ordered = "" if operand.sparsity else layout.summed or stored
+    for digit in held.elements.digits:
+        first, axis = digit.step.bit_length() - 1, held.called[digit.coordinate]
+        for bit in range(digit.size.bit_length() - 1):
+            places[Bit(digit.axis, first + bit)] = Stride(axis, digit.weight << bit)
     return Side(
-        name=operand.name,
-        layout=layout.name,
-        type=str(operand.element_type),
-        bits=operand.bits,
-        inside=inside,
-        elements=elements,
-        axes=frozenset(called.values()),
+        name=held.name,
+        layout=held.layout,
+        type=held.type,
+        bits=held.bits,
+        inside=held.per_register.bit_length() - 1,
+        elements=held.elements.axes["i"].bit_length() - 1,
+        axes=frozenset(held.called.values()),
         places=places,
-        ordered=called.get(ordered, ""),
-        summed=bool(layout.summed),
+        ordered=held.called.get(held.ordered, ""),
+        summed=held.summed,
     )
-
-
-def _called(layout: Layout) -> dict[str, str]:
-    """The axes of a layout, with the same names for a matrix's rows and columns in every family."""
-    return {axis: axis for axis in layout.axes} | dict(zip(layout.plane, _PLANE, strict=True))
-
-
-def _thread(layout: Layout, bit: int) -> Bit:
-    """A bit of the number of a thread, which may count through several warps."""
-    return Bit("lane", bit) if bit < layout.lane_bits else Bit("warp", bit - layout.lane_bits)
-
-
-def _through_memory(fragment: TensorFragment) -> Side:
-    """The elements of an operand in tensor memory in the registers of its loads or stores, in the order of their addresses.
-
-    Registers lead to cells, and cells to elements.  Loads whose number is not a power of two are several tiles.
-    """
-    registers, where = fragment.registers, fragment.places
-    memory, layout = where.memory, where.layout
-    if where.columns % registers.cols:
-        fitting = where.columns & -where.columns
-        raise ValueError(
-            f"loads of {registers.cols} columns take more than the operand, which has {where.columns}; take a shape of {fitting} or fewer"
-        )
-    unit = min(where.unit, registers.bits)
-    parts, loads = registers.bits // unit, where.columns // registers.cols
-    beside = loads & -loads  # the loads of adjacent columns in one tile
-    starts = [memory.parts(address) for address in fragment.addresses(0)]
-    starts = starts if beside == loads else starts[:beside]
-    cells: dict[Bit, dict[str, int]] = {}  # the move of a cell with each bit of a place
-
-    def count(name: str, moves: Iterable[dict[str, int]]) -> None:
-        for move in moves:
-            cells[Bit(name, sum(place.name == name for place in cells))] = move
-
-    held = fragment.registers.fragment().to_axes.bits
-    step = {"row": "lane", "col": "column"}
-    count("i", ({"bit": unit << bit} for bit in range(parts.bit_length() - 1)))
-    count("i", ({step[axis]: 1 << number} for axis, number in held["i"] if 1 << number < registers.sizes[axis]))
-    inside = (parts * registers.elements_per_register).bit_length() - 1
-    count("i", (starts[1 << bit] for bit in range(len(starts).bit_length() - 1)))
-    elements = len(cells)
-    count("lane", ({step[axis]: 1 << number} for axis, number in held["lane"]))
-    count(
-        "warp",
-        ({"lane": memory.partition["lane"] << bit} for bit in range((memory.most("lane") // memory.partition["lane"]).bit_length() - 1)),
-    )
-    count("cta", ({"cta": 1 << bit} for bit in range(where.numbers["ctas"].bit_length() - 1)))
-    called = _called_there(where)
-    digits = _whole_cells(where)
-    places: dict[Bit, Stride | None] = {bit: _stride(digits, where, called, move) for bit, move in cells.items()}
-    along = [axis for axis, size in layout.axes.items() if "k" in formula.names(formula.parse(size))]
-    return Side(
-        name=registers.name,
-        layout=layout.title,
-        type="",
-        bits=unit,
-        inside=inside,
-        elements=elements,
-        axes=frozenset(called.values()),
-        places=places,
-        ordered=along[0] if along and where.numbers["ratio"] == 1 else "",
-        summed=True,
-    )
-
-
-def _called_there(where: TensorPlaces) -> dict[str, str]:
-    """The axes of a layout in tensor memory: blocks of A or chunks are columns, blocks of B are rows; copies have no axis."""
-    lacking = [name for name in _PLANE if name not in where.axes]
-    other = [axis for axis in where.axes if axis not in _PLANE]
-    called = {axis: axis for axis in where.axes} | dict.fromkeys(where.layout.apart, COPY)
-    return called | (dict(zip(other, lacking, strict=True)) if len(other) == len(lacking) else {})
-
-
-def _whole_cells(where: TensorPlaces) -> DigitMap:
-    """The layout of an operand with all that the instruction descriptor selects from: scale factors of several steps share a cell."""
-    sizes = dict(where.sizes)
-    for axis in sizes:
-        added = [name for term in where.layout.terms if term.axis == axis for name in term.added]
-        if added:
-            each = where.memory.cell // where.unit
-            reach = sizes[axis] + sum(max(where.selections[name]) for name in set(added))
-            sizes[axis] = -(-reach // each) * each
-    return DigitMap.of(where.layout.terms, sizes, where.memory.coordinates, where.numbers | dict.fromkeys(where.selections, 0))
-
-
-def _stride(digits: DigitMap, where: TensorPlaces, called: Mapping[str, str], move: Mapping[str, int]) -> Stride:
-    """The axis along which the element in a cell moves with the cell."""
-    found = digits.read({name: digits.origin.get(name, 0) + move.get(name, 0) for name in digits.coordinates})
-    moved = [Stride(axis, number) for axis, number in found.point.items() if number]
-    if not found.fits or any(found.rest.values()) or len(moved) != 1:
-        at = ", ".join(f"{name} {number}" for name, number in move.items() if number)
-        raise ValueError(f"nothing of the operand lies in {at} of a load; take a shape of fewer lanes: its layout is {where.layout.title}")
-    return moved[0]._replace(axis=called[moved[0].axis])
 
 
 def match(source: Side, target: Side) -> dict[Bit, Bit]:
     """Return, for each bit of a target place, the bit of the source place with the same elements: the composition of both sides.
+
+    :meth:`~ptxmma.model.digit_map.LayoutMap.compose` does not serve: a side may have copies, or tiles and axes that the other lacks.
 
     Both sides get the bits that they lack, with the stride of the other side: bits of further tiles, and of the warps and CTAs that each
     have tiles of their own.

@@ -15,6 +15,7 @@ from ptxmma.model import ElementType, Granularity, Kind, Layout, Space
 if TYPE_CHECKING:
     import numpy as np
 
+    from ptxmma.catalog.operands.held import Held
     from ptxmma.catalog.operands.tensor_fragment import TensorFragment
     from ptxmma.catalog.operands.tensor_operand import Transfer
     from ptxmma.catalog.operands.tensor_places import TensorPlaces
@@ -211,6 +212,14 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
             ValueError: it has no layout in tensor memory, the instruction is not such a load or store, or it takes other columns or bits.
         """
         raise ValueError(f"no load or store moves operand {self.name!r}: it does not lie in tensor memory; its role: {self.title}")
+
+    def held(self) -> Held:
+        """Return its elements as threads hold them.
+
+        Raises:
+            ValueError: it holds no elements in registers.
+        """
+        raise self._without_data()
 
     def _require(self) -> None:
         self.fragment()

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptxmma.arguments import in_range
+from ptxmma.catalog.operands.held import PLANE, Held
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.model import COPY, Layout
 from ptxmma.model.bitmap import BitMap
+from ptxmma.model.digit_map import Digit, DigitMap
 
 if TYPE_CHECKING:
     from ptxmma.arrays.elements import Array
@@ -71,6 +73,34 @@ class RegisterOperand(Operand, frozen=True, kw_only=True):
         layout = self.fragment()
         lane = in_range("lane", lane, layout.threads, check=check)
         return layout.to_axes.apply({"lane": lane, "i": in_range("i", i, self.elements, check=check)})
+
+    def held(self) -> Held:
+        """Return its elements as threads hold them; of a layout that serves every N as few columns as repeat."""
+        layout = self.fragment()
+        # The terms of a sum may be in any order, and the columns of what is stored; metadata fixes the order of a packed A.
+        stored = layout.plane[1] if self.kind == "fragment" and self.access == "read" else ""
+        return Held(
+            name=self.name,
+            layout=layout.name,
+            type=str(self.element_type),
+            bits=self.bits,
+            per_register=self.elements_per_register,
+            elements=self._tile().compose(layout.to_axes),
+            called=dict(zip(layout.axes, layout.axes, strict=True)) | dict(zip(layout.plane, PLANE, strict=True)),
+            ordered="" if self.sparsity else layout.summed or stored,
+            summed=bool(layout.summed),
+        )
+
+    def _tile(self) -> DigitMap:
+        """The number of an element and the thread, from the numbers that count within a warp."""
+        layout = self.fragment()
+        kept = [
+            axis not in layout.growing or 1 << number < layout.grows_by or bit < self.elements_per_register.bit_length() - 1
+            for bit, (axis, number) in enumerate(layout.to_axes.bits["i"])
+        ]
+        sizes = {"i": 1 << sum(kept), "lane": 1 << layout.lane_bits, "warp": layout.warps}
+        weights = {"i": ("i", 1), "lane": ("lane", 1), "warp": ("lane", sizes["lane"])}
+        return DigitMap.made(sizes, ("i", "lane"), [Digit(name, 1, size, *weights[name]) for name, size in sizes.items()])
 
     # --- matrices -----------------------------------------------------------------------------------------------------------
     # These functions import NumPy, without which most questions are answered.

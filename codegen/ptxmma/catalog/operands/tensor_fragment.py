@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ptxmma.arguments import in_range, integer
+from ptxmma.catalog.operands.held import PLANE, Held
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
-from ptxmma.model import Space
+from ptxmma.model import COPY, Space, formula
 from ptxmma.model.digit_map import Digit, DigitMap
+from ptxmma.model.digits import NotDigitsError
 
 
 class RegisterPlace(NamedTuple):
@@ -84,6 +86,7 @@ class TensorFragment(msgspec.Struct, frozen=True):
             TypeError: a coordinate is neither an integer nor an array, missing, unknown or given twice.
             ValueError: a number is out of range, or the operand cannot start at ``base``.
         """
+        # Not the inverse of `elements`: the lane and the column of the base choose the load, and loads may take more than the operand.
         place = self.places.locate(*coordinates, **named)
         registers, memory = self.registers, self.places.memory
         first = self.places.start(base)
@@ -145,6 +148,51 @@ class TensorFragment(msgspec.Struct, frozen=True):
             ValueError: the loads take more than the operand.
         """
         return self._cells().compose(self.places.digits(dict.fromkeys(self.places.selections, 0)).inverse())
+
+    def held(self) -> Held:
+        """Return its elements as threads hold them: registers lead to cells, and cells to elements.
+
+        Loads whose number is not a power of two are several tiles.
+
+        Raises:
+            ValueError: the loads take more than the operand.
+        """
+        registers, places = self.registers, self.places
+        if places.columns % registers.cols:
+            raise ValueError(
+                f"loads of {registers.cols} columns take more than the operand, which has {places.columns}; "
+                f"take a shape of {places.columns & -places.columns} or fewer"
+            )
+        cells, loads = self._cells(), places.columns // registers.cols
+        if (beside := loads & -loads) != loads:
+            cells = cells.restrict(register=cells.axes["register"] // (loads * len(self._lanes())) * beside)
+        try:
+            elements = cells.rename(register="i", block="cta").compose(places.whole_cells().inverse())
+        except NotDigitsError:
+            raise ValueError(
+                f"nothing of the operand lies in some cells of a load; take a shape of fewer lanes or columns: "
+                f"its layout is {places.layout.title}"
+            ) from None
+        along = [axis for axis, size in places.layout.axes.items() if "k" in formula.names(formula.parse(size))]
+        unit = min(places.unit, registers.bits)
+        return Held(
+            name=registers.name,
+            layout=places.layout.title,
+            type="",
+            bits=unit,
+            per_register=registers.bits // unit * registers.elements_per_register,
+            elements=elements,
+            called=self._called(),
+            ordered=along[0] if along and places.numbers["ratio"] == 1 else "",
+            summed=True,
+        )
+
+    def _called(self) -> dict[str, str]:
+        """The axes by common names: blocks of A or chunks are columns of a matrix, blocks of B rows, and copies are no axis."""
+        axes = self.places.axes
+        lacking, other = ([name for name in one if name not in two] for one, two in ((PLANE, axes), (axes, PLANE)))
+        called = {axis: axis for axis in axes} | dict.fromkeys(self.places.apart, COPY)
+        return called | (dict(zip(other, lacking, strict=True)) if len(other) == len(lacking) else {})
 
     def _cells(self) -> DigitMap:
         """The cell and the bit that each place in registers takes."""

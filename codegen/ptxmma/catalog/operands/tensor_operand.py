@@ -90,6 +90,9 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
         place: Place = super().locate(*coordinates, check=check, **named)
         return place
 
+    def _without_data(self) -> ValueError:
+        return ValueError(f"operand {self.name!r} is in no registers; through() says in which ones a load or store has it")
+
     def _at(self, point: Mapping[str, Any]) -> Place:
         return self.placed()._at(point)
 

@@ -103,6 +103,21 @@ class TensorPlaces(Placement, msgspec.Struct, frozen=True, dict=True):
             self._maps[key] = DigitMap.of(self.layout.terms, self.sizes, self.memory.coordinates, {**self.numbers, **chosen})
         return self._maps[key]
 
+    def whole_cells(self) -> DigitMap:
+        """Return the map with all that the cells have room for: scale factors of several steps, and columns up to a whole number of lanes.
+
+        Raises:
+            FormulaError, NotDigitsError: as :meth:`digits`.
+        """
+        sizes = dict(self.sizes)
+        for axis in sizes:
+            if added := {name for term in self.layout.terms if term.axis == axis for name in term.added}:
+                each = self.memory.cell // self.unit
+                sizes[axis] = -(-(sizes[axis] + sum(max(self.selections[name]) for name in added)) // each) * each
+        made = DigitMap.of(self.layout.terms, sizes, self.memory.coordinates, self.numbers | dict.fromkeys(self.selections, 0))
+        ends = {axis: [digit.end for digit in made.of_axis(axis)] for axis in sizes}
+        return msgspec.structs.replace(made, axes={axis: max([size, *ends[axis]]) for axis, size in sizes.items()})
+
     @functools.cached_property
     def _maps(self) -> dict[tuple[tuple[str, int], ...], DigitMap]:
         return {}
