@@ -153,7 +153,7 @@ _CASES = {
     "an axis with the name of a word of C": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {int: "k", col: "n"}', r"layouts.yaml:21:\d+: an axis cannot be called 'int': a language of the generated code reserves it; choose another name"),
     "an axis with the name of a word of Python": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {pass: "k", col: "n"}', r"layouts.yaml:21:\d+: an axis cannot be called 'pass': a language"),
     "an axis with the name of a word of JavaScript": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {function: "k", col: "n"}', r"layouts.yaml:21:\d+: an axis cannot be called 'function': a language"),
-    "an axis with the name of a function": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {element: "k", col: "n"}', r"layouts.yaml:21:\d+: an axis cannot be called 'element': another function of the layout has this name"),
+    "an axis with the name of a function": ("layouts.yaml", 'axes: {row: "k", col: "n"}', 'axes: {element: "k", col: "n"}', r"layouts.yaml:21:\d+: an axis cannot be called 'element': another function or parameter of the generated code has this name"),
     "a size with the name of a word of C++": ("instructions/toy.yaml", 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{new}"}', r"toy.yaml:\d+:\d+: a size cannot be called 'new': a language of the generated code reserves it; choose another name"),
     "a stem that is a word of C++": ("instructions/toy.yaml", 'stem: "toy"', 'stem: "int"', r"toy.yaml:5:8: the stem gives the template 'int' of the typed front, which C\+\+ or the headers have; change it"),
     "a stem that is a template of the headers": ("instructions/toy.yaml", 'stem: "toy"', 'stem: "shape"', r"toy.yaml:5:8: the stem gives the template 'shape' of the typed front"),
@@ -170,9 +170,20 @@ _CASES = {
     "an unknown scope": ("instructions/toy.yaml", 'scope: "warp"', 'scope: "warpgroup"', r"toy.yaml:6:9: unknown scope 'warpgroup'; known: warp"),
     "an unknown scope of an operand": ("instructions/toy.yaml", 'title: "a knob",', 'title: "a knob", uniform: "warpgroup",', r"toy.yaml:\d+:\d+: unknown scope 'warpgroup'; known: warp"),
     "an unknown scope of a statement": ("instructions/toy.yaml", "operand_kinds:", 'uniform:\n  - {text: "Calm.", over: "warpgroup", source: "3.1"}\noperand_kinds:', r"toy.yaml:\d+:28: unknown scope 'warpgroup'; known: warp"),
-    "half a register": ("types.yaml", 'name: "f16", title: "half precision", form: "float", bits: 16', 'name: "f16", title: "half precision", form: "bits", bits: 4', r"toy.yaml:\d+:\d+: operand 'b' of toy\S+ has 16 bits"),
+    "half a register": ("types.yaml", 'form: "float", bits: 16, exponent: 5, mantissa: 10, bias: 15, infinity: true, nan: true', 'form: "bits", bits: 4, sign: false', r"toy.yaml:\d+:\d+: operand 'b' of toy\S+ has 16 bits"),
     "no warp": ("spaces.yaml", "lane: 32", "lane: 16", r"spaces.yaml:8:35: 16 lanes are not the threads of any scope; scopes have 32"),
-    "no lanes": ("spaces.yaml", "lane: 32", "thread: 32", r"spaces.yaml:5:5: no scopes, or no space 'registers' with a coordinate 'lane', which layouts in registers count"),
+    "no lanes": ("spaces.yaml", "lane: 32", "thread: 32", r"spaces.yaml:5:5: no scopes, or no space 'registers' with one size of the coordinates lane and bit, which layouts in registers count"),
+    "lanes of no number": ("spaces.yaml", "lane: 32", "lane: []", r"spaces.yaml:5:5: no scopes, or no space 'registers' with one size of the coordinates lane and bit"),
+    "a scope that is not a power of two": ("spaces.yaml", '{"warp": 32}', '{"warp": 32, "most": 48}', r"spaces.yaml:3:\d+: a scope has a power of two of threads, not 48"),
+    "a name twice in a list": ("types.yaml", 'registers: ["b32"]', 'registers: ["b32", "b32"]', r"types.yaml:9:90: registers: 'b32' is there twice; leave one out"),
+    "a type wider than its bits": ("types.yaml", "mantissa: 10", "mantissa: 11", r"types.yaml:3:5: sign, exponent and mantissa take 17 bits, and the type has 16"),
+    "a bias beyond the exponent": ("types.yaml", "bias: 15", "bias: 32", r"types.yaml:3:5: a bias of 32 does not go with 5 exponent bits: 0..31"),
+    "integers with an exponent": ("types.yaml", 'form: "float", bits: 16', 'form: "signed", bits: 16', r"types.yaml:3:5: only floating point has exponent, bias, infinity and nan; leave them out"),
+    "an unsigned type with a sign": ("types.yaml", 'form: "float", bits: 16, exponent: 5, mantissa: 10, bias: 15, infinity: true, nan: true', 'form: "unsigned", bits: 16', r"types.yaml:3:5: a type of the form unsigned has no sign: say sign: false"),
+    "a register of another C type": ("types.yaml", 'bits: 32, c_type: "uint32_t"', 'bits: 32, c_type: "uint64_t"', r"types.yaml:6:5: uint64_t has 64 bits and the constraint l, not 32 bits and r"),
+    "immediates said twice": ("instructions/toy.yaml", "limit: 3, default: 0", "limit: 3, values: [0, 1], default: 0", r"toy.yaml:23:\d+: values and limit both say the legal immediates; leave one of them out"),
+    "other immediates than none": ("instructions/toy.yaml", "limit: 3, default: 0", 'limit: 3, default: 0, other_values: [{when: {mood: "sad"}, values: [1], source: "1"}]', r"toy.yaml:23:\d+: other_values replace values for some forms: give values, too"),
+    "an observation of nothing": ("instructions/toy.yaml", "requires:\n", 'observed:\n  - {when: {mood: "sad"}, source: "ptxas 11.8"}\nrequires:\n', r"toy.yaml:28:5: an observation replaces the version or the targets that are required: give ptx, targets or both"),
     "no scope": ("spaces.yaml", '{"warp": 32}', "{}", r"spaces.yaml:3:\d+: scopes: .*non-empty"),
     "two scopes of one name": ("spaces.yaml", "scopes:", 'scopes: {"warp": 64}\n---\nkind: spaces\nscopes:', r"spaces.yaml:6:\d+: a second scope 'warp'; see also \S*spaces.yaml:3:\d+"),
     "a layout's name with an unknown fact": ("layouts.yaml", 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "c_{colour}"', r"layouts.yaml:27:12: toy\S+ has no 'colour' for the name c_{colour}; it has m, n, k, shape, dtype"),
@@ -231,7 +242,11 @@ _SPARSITY_CASES = {
     "a set with a digit too many": ('"0b00": "0b1110"', '"0b00": "0b1110", "0b000": "0b1110"', r"sparsity.yaml:8:\d+: 0b000 must have a digit for each of the 2 units"),
     "two choices": ("units: 4", "units: 2", r"sparsity.yaml:11:5: another entry chooses fields for 2 units; see also \S*sparsity.yaml:7:5"),
     "no choice": ("units: 2", "units: 3", r"sparsity.yaml:3:5: no entry of choices says which field 1:2 compresses to: it has 2 units"),
-    "two patterns of one name": ('name: "1:2"', 'name: "2:4"', r"sparsity.yaml:4:5: another pattern '2:4' has other sizes"),
+    "a pattern of another name": ('name: "1:2"', 'name: "2:4"', r"sparsity.yaml:3:5: a pattern that keeps 1 of 2 is 1:2, not 2:4"),
+    "two patterns of one name": ("unit: 1, index_bits: 2, indices: 2", "unit: 1, index_bits: 4, indices: 1", r"sparsity.yaml:5:5: another pattern '2:4' has other sizes"),
+    "equal indices": ('"0b0001", "0b0100"', '"0b0000", "0b0001", "0b0100"', r"sparsity.yaml:4:5: 0b0000 is not legal here: its indices are 0, 0, the lowest bits first"),
+    "descending indices in order": ('ordered: ["0b0100"', 'ordered: ["0b0001", "0b0100"', r"sparsity.yaml:4:5: 0b0001 is not legal here: its indices are 1, 0, the lowest bits first"),
+    "an ordered field that is illegal": ('ordered: ["0b0100"', 'ordered: ["0b1011", "0b0100"', r"sparsity.yaml:4:5: ordered are some of the legal fields; 0b1011 is not legal"),
     "a chunk of broken units": ("chunk: 2, kept: 1, unit: 1", "chunk: 2, kept: 1, unit: 2", r"sparsity.yaml:3:5: chunk 2 and kept 1 must be whole units of 2, chunk a power of two of them"),
 }  # fmt: skip
 
@@ -762,6 +777,29 @@ _PRESSES = {
     "other axes of a matrix": ('axes: {row: "m", col: "n"}', 'axes: {line: "m", col: "n"}', r"press.yaml:22:\d+: the axes of a matrix are row and col, and what apart: lists; here are line, col"),
     "an unknown size": ('axes: {row: "m", col: "n"}', 'axes: {row: "mm", col: "n"}', r"press.yaml:22:\d+: unknown name 'mm'; known: "),
     "a formula that ends early": ('lane: "row", column: "col"}', 'lane: "row", column: "col // (2"}', r"press.yaml:23:\d+: syntax error in formula"),
+    "a layout that is a word of a language": ('name: "wide"', 'name: "int"', r"press.yaml:18:12: a layout cannot be called 'int': a language of the generated code reserves it"),
+    "a layout that is a function": ('name: "wide"', 'name: "lane_of"', r"press.yaml:18:12: a layout cannot be called 'lane_of': another function or parameter"),
+    "an axis that is a coordinate": ('axes: {row: "m", col: "n"}', 'axes: {row: "m", col: "n", lane: "1"}', r"press.yaml:22:39: an axis cannot be called 'lane': another function or parameter"),
+    "a memory that is a word of a language": ('"vat"', '"int"', r"press.yaml:5:12: a space cannot be called 'int': a language"),
+    "a field that is a word of a language": ('name: "salt"', 'name: "class"', r"press.yaml:106:17: a field cannot be called 'class': a language"),
+    "a field that is a parameter": ('name: "salt"', 'name: "target"', r"press.yaml:106:17: a field cannot be called 'target': another function or parameter"),
+    "a fixed field with a default": ("fixed: 9", "fixed: 9, default: 3", r"press.yaml:105:9: the field always holds 9: leave default and cases out"),
+    "two values of one number": ('{"i8": 5, "n8": 2}', '{"i8": 5, "n8": 5}', r"press.yaml:103:9: two values of one case have the same number: a descriptor could not tell them apart"),
+    "a number of columns in letters": ('width: 2, default: 0, cases: [{values: {"0": 0, "10": 2', 'width: 2, unit: "columns", default: 0, cases: [{values: {"0": 0, "ten": 2', r"press.yaml:106:9: the field counts columns, and 'ten' is not a number"),
+    "a range that ends between steps": ("last: 512, step: 64", "last: 500, step: 64", r"press.yaml:87:42: steps of 64 from 64 do not reach 500"),
+    "an opcode without types": ('{of: {family: "press"}, dtype', '{of: {family: "press", taste: "sour"}, dtype', r"press.yaml:49:1: no entry of tensor_products.types covers press.sweet; add one"),
+    "an opcode without a depth": ('  - {of: {taste: "sweet"}, k: 64, source: "8.3"}\n', "", r"press.yaml:49:1: no entry of tensor_products.depths covers press.sweet with dtype = i32, atype = i8, btype = i8; add one"),
+    "types without a shape": ('{of: {family: "press"}, m:', '{of: {family: "press", atype: "i8"}, m:', r"press.yaml:49:1: no entry of tensor_products.shapes covers press.sour with dtype = i32, atype = n8, btype = i8, k = 32; add one"),
+    "a depth twice": ("depths:\n", 'depths:\n  - {of: {family: "press"}, k: 32, source: "8.3"}\n', r"press.yaml:8\d:5: two entries of tensor_products.depths allow 32 of press.sour"),
+    "a shape twice": ("shapes:\n", 'shapes:\n  - {of: {taste: "sour"}, m: [32], n: {first: 128, last: 128, step: 8}, source: "8.3"}\n', r"press.yaml:8\d:5: two entries of tensor_products.shapes allow 32, 128 of press.sour"),
+    "a depth that no type has": ('{taste: "sour"}, k: 32', '{taste: "sour", atype: ["i8", "n8", "i32"]}, k: 32', r"press.yaml:84:6: nothing that this condition admits has atype 'i32'; leave it out"),
+    "limits that leave nothing": ("shapes:\n", 'limits:\n  - {of: {taste: "sour"}, m: [8], source: "8.3"}\nshapes:\n', r"press.yaml:49:1: the limits in tensor_products leave press.sour with .* no M and N"),
+    "a limit of nothing": ("shapes:\n", 'limits:\n  - {of: {taste: "sour"}, source: "8.3"}\nshapes:\n', r"press.yaml:87:5: a limit leaves some M or some N: give m, n or both"),
+    "a limit for a value that a field lacks": ("shapes:\n", 'limits:\n  - {of: {salt: 11}, m: [16], source: "8.3"}\nshapes:\n', r"press.yaml:87:6: unknown value of salt '11'; known: 0, 10, 100"),
+    "scale factors of nothing": ("shapes:\n", 'scales:\n  - {of: {taste: "sour"}, stype: ["n8"], block: 32, source: "8.3"}\nshapes:\n', r"press.yaml:87:6: press.sour with .* has no operand for scale factors"),
+    "a target without a size": ('{ptx: "7.8", targets: ["sm_90"], source: "8.2"}', '{ptx: "7.8", targets: ["sm_80"], source: "8.2"}', r"press.yaml:9:29: the column of vat memory has no size on sm_80, where press reaches it; sizes are for sm_90"),
+    "a size for no target": ('column: [{targets', 'column: [{size: 512}, {targets', r"press.yaml:9:51: the rows before have a size of the column for each of these targets; put this row before them"),
+    "two sizes for a target": ('column: [{targets', 'column: [{targets: ["sm_90"], size: 512}, {targets', r"press.yaml:9:71: sm_90 has another size of the column already; see also"),
     "an unknown type": ('atype: ["i8", "n8"]', 'atype: ["i8", "n9"]', r"press.yaml:\d+:\d+: unknown element type 'n9'; known: "),
     "an unknown fact of a product": ('{of: {taste: "sour"}', '{of: {tast: "sour"}', r"press.yaml:\d+:\d+: the condition tests 'tast', which is not a fact here"),
     "a value that no product has": ('{of: {taste: "sour"}', '{of: {taste: "bitter"}', r"press.yaml:\d+:\d+: no form has taste 'bitter'; there are sour, sweet"),
@@ -778,3 +816,19 @@ def test_a_slip_in_an_on_chip_memory_is_an_error_with_a_place(tmp_path: Path, na
     if name == "a function that is a type":
         _edit(spec / "instructions/press.yaml", 'taste: ["sour", "sweet"]', 'taste: ["", "sour", "sweet"]')
     assert re.search(message, _run("validate", "--spec", spec).stderr)
+
+
+#: Slips in the spec itself, in what the odd one lacks: the file, old text, new text, message.
+_SPEC = {
+    "blocks that do not fill K": ("tensor_products.yaml", "block: 32,", "block: 24,", r"tensor_products.yaml:97:61: blocks of 24 do not fill the 32 elements along K that tcgen05.mma\S+ with .* k = 32 has"),
+    "scaled products without a row": ("tensor_products.yaml", '{kind: "kind::mxf4"}, stype', '{kind: "kind::mxf8f6f4", cta_group: "cta_group::1"}, stype', r"tcgen05_mma.yaml:3:1: no entry of tensor_products.scales covers tcgen05.mma\S+mxf4\S* with"),
+    "a sparse product without a pattern": ("sparsity.yaml", '"tcgen05.mma.ws.sp"], kind: "kind::tf32"}', '"tcgen05.mma.sp"], kind: "kind::tf32"}', r"tcgen05_mma_ws.yaml:76:1: no entry of granularities covers tcgen05.mma.ws.sp\S+tf32 with"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _SPEC)
+def test_a_slip_in_the_spec(tmp_path: Path, name: str) -> None:
+    spec = Path(shutil.copytree(paths.SPEC, tmp_path / "spec", ignore=shutil.ignore_patterns("evidence", "schema")))
+    file, old, new, message = _SPEC[name]
+    _edit(spec / file, old, new)
+    assert re.search(message, (stderr := _run("validate", "--spec", spec).stderr)), stderr

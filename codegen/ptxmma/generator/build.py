@@ -103,10 +103,11 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
     problems += (Problem(top, f"no document of kind {kind}; a spec has one") for kind in missing if kind not in incomplete)
     if "spaces" in kinds and "spaces" not in incomplete:
         problems += _spaces(spaces, placed, positions)
-    lanes = any(space.name == REGISTERS and "lane" in space.coordinates for space in spaces)
-    if "spaces" in kinds and not (lanes and "scopes" in parts):
+    registers = [space.coordinates for space in spaces if space.name == REGISTERS]
+    counted = any(all(len(coordinates.get(name, ())) == 1 for name in ("lane", "bit")) for coordinates in registers)
+    if "spaces" in kinds and not (counted and "scopes" in parts):
         if "spaces" not in incomplete:
-            text = f"no scopes, or no space {REGISTERS!r} with a coordinate 'lane', which layouts in registers count"
+            text = f"no scopes, or no space {REGISTERS!r} with one size of the coordinates lane and bit, which layouts in registers count"
             problems.append(Problem(positions.at("spaces", 0), text))
         raise SpecError(problems)
     parts["spaces"] = spaces

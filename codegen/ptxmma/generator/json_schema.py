@@ -72,7 +72,10 @@ def _long_form(hint: Any, definitions: dict[str, Schema]) -> Schema:
     if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
         return _struct(inner, definitions)
     if typing.get_origin(inner) is tuple and arguments[1:] == (...,):
-        return _around(hint, list[Any]) | {"items": _schema(arguments[0], definitions)}
+        made, items = _around(hint, list[Any]), _schema(arguments[0], definitions)
+        scalar = items.get("type") in ("string", "integer") or "enum" in items
+        once = {"uniqueItems": True} if scalar and "uniqueItems" not in made else {}
+        return made | once | {"items": items}
     if typing.get_origin(inner) is dict:
         key, value = (_schema(argument, definitions) for argument in arguments)
         if "pattern" not in key:

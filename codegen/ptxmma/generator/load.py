@@ -146,6 +146,9 @@ def _problem(document: Document, error: ValidationError) -> Problem:
         return Problem(place, f"{key}{_brief(instance)} is not of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}{hint}")
     if error.validator == "pattern":
         return Problem(place, f"{key}{_brief(instance)} does not match {wanted}{hint}")
+    if error.validator == "uniqueItems":
+        number = next(number for number, entry in enumerate(instance) if entry in instance[:number])
+        return Problem(nearest(document, (*path, number)), f"{key}{_brief(instance[number])} is there twice; leave one out")
     if error.validator in ("oneOf", "anyOf"):
         return Problem(place, f"{key}{_brief(instance)} is not allowed{hint}")
     return Problem(place, f"{key}{error.message}{hint}")

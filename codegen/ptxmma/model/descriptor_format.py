@@ -39,6 +39,16 @@ class DescriptorField(Entry, frozen=True, kw_only=True):
     cases: tuple[FieldCase, ...] = ()  # the legal values; where none of several cases applies, the field is 0
     source: Source
 
+    def __post_init__(self) -> None:
+        """A field that always holds one number has no other, and each number has one meaning at a time."""
+        if self.fixed is not None and (self.default is not None or self.cases):
+            raise ValueError(f"the field always holds {self.fixed}: leave default and cases out")
+        for case in self.cases:
+            if len(set(case.values.values())) < len(case.values):
+                raise ValueError("two values of one case have the same number: a descriptor could not tell them apart")
+            if self.unit and (names := [name for name in case.values if not name.isdigit()]):
+                raise ValueError(f"the field counts {self.unit}, and {names[0]!r} is not a number")
+
 
 class DescriptorFormat(Entry, frozen=True, kw_only=True):
     """A format of a descriptor: what each of its bits means."""
@@ -60,7 +70,7 @@ class MaskExample(Entry, frozen=True, kw_only=True):
 
     m: Positive
     fields: dict[Identifier, Natural]  # the fields of the descriptor; fields that are left out are 0
-    masks: Annotated[tuple[Binary, ...], SOME]
+    masks: Annotated[tuple[Binary, ...], SOME, Meta(extra_json_schema={"uniqueItems": False})]  # the mask of each part
     source: Source
 
 

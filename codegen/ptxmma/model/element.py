@@ -8,6 +8,9 @@ from msgspec import Meta
 
 from ptxmma.model.fields import SOME, Condition, Entry, Name, Natural, Positive, Source, Text, like
 
+#: The sign of integers, by their form: True if they have one.
+_SIGNS = {"unsigned": False, "signed": True, "sign-magnitude": True}
+
 
 class ElementType(Entry, frozen=True, kw_only=True):
     """One element type, e.g. e4m3: 8 bits, 4 of exponent (bias 7), 3 of mantissa, no infinity."""
@@ -29,6 +32,20 @@ class ElementType(Entry, frozen=True, kw_only=True):
     c_type: Annotated[str, like(r"^([a-z_][A-Za-z0-9_]*)?$", "the C++ type whose object is one element, where there is such a type")] = ""
     c_header: Annotated[str, like(r"^([a-z0-9_]+\.h)?$", "the toolkit's header that declares it; empty for types of the language")] = ""
     source: Source
+
+    def __post_init__(self) -> None:
+        """Sign, exponent and mantissa fit into its bits; what is not floating point has no exponent."""
+        used = self.exponent + self.mantissa + (self.sign and self.form == "float")
+        if used > self.bits:
+            raise ValueError(f"sign, exponent and mantissa take {used} bits, and the type has {self.bits}")
+        if self.form == "float" and not 0 <= self.bias < 1 << self.exponent:
+            raise ValueError(f"a bias of {self.bias} does not go with {self.exponent} exponent bits: 0..{(1 << self.exponent) - 1}")
+        if self.form != "float" and (self.exponent or self.bias or self.infinity or self.nan):
+            raise ValueError("only floating point has exponent, bias, infinity and nan; leave them out")
+        if self.sign != _SIGNS.get(self.form, self.sign):
+            raise ValueError(
+                f"a type of the form {self.form} has {'no ' if self.sign else 'a '}sign: say sign: {str(not self.sign).lower()}"
+            )
 
     @property
     def unit(self) -> float:
@@ -73,6 +90,20 @@ class Container(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+#: The bits of C's types, and the constraint of inline asm that takes each.
+_C_TYPES = {
+    "uint16_t": (16, "h"),
+    "int16_t": (16, "h"),
+    "uint32_t": (32, "r"),
+    "int32_t": (32, "r"),
+    "uint64_t": (64, "l"),
+    "int64_t": (64, "l"),
+    "float": (32, "f"),
+    "double": (64, "d"),
+    "bool": (1, "r"),
+}
+
+
 class RegisterType(Entry, frozen=True, kw_only=True):
     """A PTX register type, e.g. f16x2: 32 bits, two f16 elements."""
 
@@ -82,6 +113,12 @@ class RegisterType(Entry, frozen=True, kw_only=True):
     c_type: Literal["uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t", "float", "double", "bool"]
     constraint: Annotated[Literal["h", "r", "l", "f", "d"], Meta(description="the constraint of inline asm")]  # "r"
     source: Source
+
+    def __post_init__(self) -> None:
+        """C's type and the constraint are as wide as the register; a predicate passes through an integer."""
+        legal = _C_TYPES[self.c_type]
+        if (self.bits, self.constraint) != legal:
+            raise ValueError(f"{self.c_type} has {legal[0]} bits and the constraint {legal[1]}, not {self.bits} bits and {self.constraint}")
 
 
 #: The state spaces in which PTX declares variables.

@@ -65,3 +65,8 @@ class Erratum(Entry, frozen=True, kw_only=True):
     rules: tuple[Quirk, ...] = ()  # rules that a checker applies
     overwriting: tuple[Overwriting, ...] = ()  # instructions for which an assembler generates wrong code
     textual: Annotated[bool, Meta(description="the manual against itself or against arithmetic: no tool takes part")] = False
+
+    def __post_init__(self) -> None:
+        """Rules say what a tool does."""
+        if self.textual and (self.rules or self.overwriting):
+            raise ValueError("rules and overwriting say what a tool does; a textual erratum has neither")

@@ -61,6 +61,13 @@ class Range(Entry, frozen=True, kw_only=True):
     last: Extent
     step: Extent
 
+    def __post_init__(self) -> None:
+        """The steps lead from the first number to the last."""
+        if self.first > self.last:
+            raise ValueError(f"a range from {self.first} to {self.last} is empty")
+        if (self.last - self.first) % self.step:
+            raise ValueError(f"steps of {self.step} from {self.first} do not reach {self.last}")
+
 
 class Extents(Entry, frozen=True, kw_only=True):
     """The sizes that the values of a qualifier give; formulas read them by name."""
@@ -152,6 +159,11 @@ class Observation(Entry, frozen=True, kw_only=True):
     targets: Annotated[tuple[TargetName, ...], SOME] = ()
     releases: Text = ""  # differences between releases, in words
     source: Source
+
+    def __post_init__(self) -> None:
+        """It replaces something."""
+        if not (self.ptx or self.targets):
+            raise ValueError("an observation replaces the version or the targets that are required: give ptx, targets or both")
 
 
 class Accumulation(Entry, frozen=True, kw_only=True):

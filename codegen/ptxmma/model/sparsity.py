@@ -30,9 +30,18 @@ class Granularity(Entry, frozen=True, kw_only=True):
     source: Source
 
     def __post_init__(self) -> None:
-        """Ordered fields need a condition under which they are ordered."""
+        """The name says the sizes, indices differ, and ordered fields, whose indices ascend, need a condition."""
         if bool(self.ordered) != bool(self.ordered_when):
             raise ValueError("ordered and ordered_when go together: the legal fields in order, and which variants demand that")
+        if self.name != f"{self.kept}:{self.chunk}":
+            raise ValueError(f"a pattern that keeps {self.kept} of {self.chunk} is {self.kept}:{self.chunk}, not {self.name}")
+        if extra := set(self.ordered) - set(self.legal):
+            raise ValueError(f"ordered are some of the legal fields; {min(extra)} is not legal")
+        for fields in (self.legal, self.ordered):
+            for field in fields if self.indices > 1 else ():
+                indices = self._indices(int(field, 2))
+                if len(set(indices)) < len(indices) or (fields is self.ordered and list(indices) != sorted(indices)):
+                    raise ValueError(f"{field} is not legal here: its indices are {', '.join(map(str, indices))}, the lowest bits first")
 
     @property
     def ratio(self) -> int:

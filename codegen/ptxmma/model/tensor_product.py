@@ -53,6 +53,11 @@ class ProductLimit(Entry, frozen=True, kw_only=True):
     n: tuple[Range, ...] = ()  # any if absent
     source: Source
 
+    def __post_init__(self) -> None:
+        """A limit is one of M or of N."""
+        if not (self.m or self.n):
+            raise ValueError("a limit leaves some M or some N: give m, n or both")
+
 
 class ProductScale(Entry, frozen=True, kw_only=True):
     """The types of scale factors, and the kept elements along K that share one."""

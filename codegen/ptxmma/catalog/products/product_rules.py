@@ -206,7 +206,7 @@ def check_limits(rules: TensorProducts, opcode: str, facts: Facts) -> None:
             raise IllegalProductError(opcode, f"{problem} n = {facts['n']}", f"{ranges(row.n)} (PTX ISA {row.source})")
 
 
-def _within_limits(rules: TensorProducts, facts: Facts, m: int | None, n: int | None) -> bool:
+def within_limits(rules: TensorProducts, facts: Facts, m: int | None, n: int | None) -> bool:
     """Return whether the limits that these facts meet leave M and N; None for any."""
     limits = _matching(rules.limits, facts)
     return all((not row.m or m in (None, *row.m)) and (not row.n or n is None or _among(n, row.n)) for row in limits)
@@ -270,7 +270,7 @@ def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iter
         for row in _matching(rules.shapes, {**facts, **deep}):
             for m, n in itertools.product(row.m, numbers(row.n)):
                 values = deep | {"m": m, "n": n}
-                if not _within_limits(rules, {**facts, **values}, m, n):
+                if not within_limits(rules, {**facts, **values}, m, n):
                     continue
                 scales = _matching(rules.scales, {**facts, **values})
                 yield from (_choice(values, depth, sparsity, scale, stype) for scale in scales for stype in scale.stype)
@@ -319,7 +319,7 @@ def has_sizes(rules: TensorProducts, facts: Facts, m: int | None, n: int | None,
     """Return whether an opcode has a product of these sizes, with any types; None for any size."""
     depths = [row for row in rules.depths if k in (None, row.k)]
     shapes = [row for row in rules.shapes if (m is None or m in row.m) and (n is None or _among(n, row.n))]
-    possible = depths and shapes and _within_limits(rules, facts, m, n)
+    possible = depths and shapes and within_limits(rules, facts, m, n)
     for row in _matching(rules.types, facts) if possible else ():
         for dtype, atype, btype in itertools.product(row.dtype, row.atype, row.btype):
             known = {**facts, "dtype": dtype, "atype": atype, "btype": btype}

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ptxmma.model import Space, TensorLayout, formula
 
-#: The numbers that formulas of layouts read besides coordinates and selections, in words.
-_NUMBERS = {
+#: The numbers that formulas of layouts read besides coordinates, selections and sizes of the instruction, in words.
+NUMBER_WORDS = {
     "m": "M of the product",
     "n": "N of the product",
     "k": "K of the product",
@@ -84,10 +84,10 @@ def of_layout(layout: TensorLayout) -> Iterator[TensorFunction]:
     optional = (*layout.apart, *selections)
     if optional:
         notes.append(f"``{'``, ``'.join(optional)}`` may be left out: 0.")
-    known = tuple(f"``{name}``: {_NUMBERS[name]}." for name in there)
+    known = tuple(f"``{name}``: {_words(name)}." for name in there)
     parameters = (*axes[: len(axes) - len(layout.apart)], *there, *optional)
     yield TensorFunction(layout.name, parameters, optional, title, (*notes, *known), layout.source, places)
-    known = tuple(f"``{name}``: {_NUMBERS[name]}." for name in back)
+    known = tuple(f"``{name}``: {_words(name)}." for name in back)
     results = {axis: layout.back[axis] for axis in axes}
     lines = (f"-> {', '.join(results)}.", *known)
     about, given = f"The inverse of ``{layout.name}``.", (*places, *back, *selections)
@@ -95,6 +95,10 @@ def of_layout(layout: TensorLayout) -> Iterator[TensorFunction]:
 
 
 def read_numbers(texts: Iterable[str], coordinates: tuple[str, ...]) -> tuple[str, ...]:
-    """The numbers that formulas read besides coordinates, in the order of the words for them."""
+    """The numbers that formulas read besides coordinates, in the order of the words for them; sizes of the instruction come last."""
     names = {name for text in texts for name in formula.names(formula.parse(text))} - set(coordinates)
-    return tuple(name for name in _NUMBERS if name in names)
+    return tuple(name for name in (*NUMBER_WORDS, *sorted(names - NUMBER_WORDS.keys())) if name in names)
+
+
+def _words(number: str) -> str:
+    return NUMBER_WORDS.get(number, f"{number} of the instruction")

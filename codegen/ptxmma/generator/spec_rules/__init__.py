@@ -19,6 +19,7 @@ from ptxmma.generator.spec_rules import (
     encoding_rules,
     instruction_rules,
     name_rules,
+    product_choice_rules,
     reach_rules,
     reference_rules,
     register_layout_rules,
@@ -76,6 +77,8 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _Rules(reach_rules.problems),
         _Rules(scaling_rules.problems),
         _Rules(target_rules.peaks),
+        _Rules(space_rules.sizes_by_target),
+        _Rules(product_choice_rules.problems),
         _Rules(encoding_rules.problems),
     ),
 )

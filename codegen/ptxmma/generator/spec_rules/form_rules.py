@@ -58,6 +58,10 @@ def _kind(context: RuleContext, entry: InstructionSet, name: str, operand: Opera
     beside = ROLES[operand.kind].beside
     if beside and not any((other.kind, other.of) == (beside, operand.of) for other in entry.operand_kinds.values()):
         yield Problem(here, f"{name!r} is of the kind {operand.kind}: no operand of the kind {beside} is of {operand.of!r}")
+    if operand.values and operand.limit >= 0:
+        yield Problem(context.at(*place, "limit"), "values and limit both say the legal immediates; leave one of them out")
+    if operand.other_values and not operand.values:
+        yield Problem(context.at(*place, "other_values"), "other_values replace values for some forms: give values, too")
     if operand.order:
         yield from context.known("qualifier", [operand.order], entry.qualifiers, *place, "order")
     yield from context.known("operand", filter(None, [operand.within]), entry.operand_kinds, *place, "within")
@@ -186,15 +190,9 @@ def _extents(context: RuleContext, entry: InstructionSet, form: Form, place: Pla
         example = "shape: [m64n{n}k16, m128n{n}k16]"
         message = f"{' and '.join(many)} range; one extent of a form may: list the values of the others, as in {example}"
         yield Problem(context.at(*place, "ranges"), message)
-    for extent, spans in form.ranges.items():
-        at = context.at(*place, "ranges", extent)
+    for extent in form.ranges:
         if extent not in used:
-            yield Problem(at, f"no value of this form contains {{{extent}}}")
-        for span in spans:
-            if span.first > span.last:
-                yield Problem(at, f"a range from {span.first} to {span.last} is empty")
-            elif (span.last - span.first) % span.step:
-                yield Problem(at, f"steps of {span.step} from {span.first} do not reach {span.last}")
+            yield Problem(context.at(*place, "ranges", extent), f"no value of this form contains {{{extent}}}")
 
 
 def _braces(context: RuleContext, qualifier: str, extents: Extents, value: str, place: Place) -> Iterator[Problem]:

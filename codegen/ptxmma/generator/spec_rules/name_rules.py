@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ptxmma.catalog.names.cplusplus import RESERVED as WORDS_OF_CPP
 from ptxmma.generator.emit import header_names
-from ptxmma.generator.emit.tensor_functions import module
+from ptxmma.generator.emit.tensor_functions import NUMBER_WORDS, module
 from ptxmma.generator.problems import Position, Problem, clash
-from ptxmma.generator.spec_rules.rule_context import RuleContext
-from ptxmma.model import formula
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
+from ptxmma.model import Spec, formula
 
 #: Words that JavaScript reserves and neither C++ nor Python does, and the type of all integers in C.
 _WORDS = (
@@ -19,6 +19,8 @@ _WORDS = (
     | {"super", "typeof", "uint32_t", "var"}
 )
 _RESERVES_IT = "a language of the generated code reserves it; choose another name"
+#: The parameters of functions that encode a descriptor, beside its fields.
+_OF_DESCRIPTORS = ("database", "describes", "family", "kind", "self", "target")
 #: The function of a layout that gives the element of a place; the functions of its axes have the names of the axes.
 _ELEMENT = "element"
 
@@ -32,28 +34,43 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 
 
 def _words(context: RuleContext) -> Iterator[Problem]:
-    """The names of axes and of sizes are names of parameters and members in C, C++, Python and JavaScript."""
-    for index, layout in enumerate(context.spec.register_layouts):
-        for axis in layout.axes:
-            here = context.at("register_layouts", index, "axes", axis)
-            if axis == _ELEMENT:
-                yield Problem(here, f"an axis cannot be called {axis!r}: another function of the layout has this name; choose another")
-            elif axis in _WORDS or keyword.iskeyword(axis):
-                yield Problem(here, f"an axis cannot be called {axis!r}: {_RESERVES_IT}")
-    for index, entry in enumerate(context.spec.instructions):
+    """Generated code contains the names of axes, sizes, fields and layouts: none is a word of C, C++, Python or JavaScript."""
+    for what, name, place, taken in _named(context.spec):
+        if name in taken:
+            text = f"{what} cannot be called {name!r}: another function or parameter of the generated code has this name; choose another"
+            yield Problem(context.at(*place), text)
+        elif name in _WORDS or keyword.iskeyword(name):
+            yield Problem(context.at(*place), f"{what} cannot be called {name!r}: {_RESERVES_IT}")
+
+
+def _named(spec: Spec) -> Iterator[tuple[str, str, Place, Collection[str]]]:
+    """The names that generated code contains: of what, the name, its place, and the names that its neighbours have."""
+    for index, layout in enumerate(spec.register_layouts):
+        yield from (("an axis", axis, ("register_layouts", index, "axes", axis), {_ELEMENT}) for axis in layout.axes)
+    for index, entry in enumerate(spec.instructions):
         for qualifier, extents in entry.extents.items():
-            names = [*formula.placeholders(extents.pattern), *(name for sizes in extents.values.values() for name in sizes)]
-            for name in dict.fromkeys(names):
-                if name in _WORDS or keyword.iskeyword(name):
-                    here = context.at("instructions", index, "extents", qualifier)
-                    yield Problem(
-                        here, f"a size cannot be called {name!r}: a language of the generated code reserves it; choose another name"
-                    )
+            names = dict.fromkeys([*formula.placeholders(extents.pattern), *(name for sizes in extents.values.values() for name in sizes)])
+            yield from (("a size", name, ("instructions", index, "extents", qualifier), ()) for name in names)
+    for index, space in enumerate(spec.spaces):
+        yield "a space", space.name, ("spaces", index, "name"), ()
+        functions = {"address", *(f"{name}_of" for name in space.address)}
+        functions |= {f"{placed.name}_inverse" for placed in space.layouts}
+        for number, placed in enumerate(space.layouts):
+            here: Place = ("spaces", index, "layouts", number)
+            yield "a layout", placed.name, (*here, "name"), functions
+            parameters = {*space.coordinates, *NUMBER_WORDS}
+            yield from (("an axis", axis, (*here, "axes", axis), parameters) for axis in placed.axes)
+            for count, selection in enumerate(placed.selections):
+                yield "a selection", selection.name, (*here, "selections", count, "name"), {*parameters, *placed.axes}
+    for index, format in enumerate(spec.descriptors):
+        yield "a descriptor", format.name, ("descriptors", index, "name"), ()
+        for number, field in enumerate(format.fields):
+            yield "a field", field.name, ("descriptors", index, "fields", number, "name"), _OF_DESCRIPTORS
 
 
 def _repeated(context: RuleContext) -> Iterator[Problem]:
     spec, memory = context.spec, context.spec.shared_memory
-    for place, entries in {
+    lists: dict[Place, list[str]] = {
         ("types", "elements"): context.elements,
         ("types", "registers"): context.registers,
         ("targets",): context.targets,
@@ -64,7 +81,13 @@ def _repeated(context: RuleContext) -> Iterator[Problem]:
         ("block_formats",): [entry.name for entry in spec.block_formats],
         ("spaces",): [entry.name for entry in spec.spaces],
         ("shared_memory", "swizzles"): [entry.name for entry in memory.swizzles] if memory else [],
-    }.items():
+        ("column_masks",): [entry.descriptor for entry in spec.column_masks],
+        ("throughput",): [f"{entry.chip} at {entry.clock} MHz" for entry in spec.throughput],
+        **{("protocols", index, "steps"): [step.role for step in entry.steps] for index, entry in enumerate(spec.protocols)},
+        **{("protocols", index, "same"): [same.qualifier for same in entry.same] for index, entry in enumerate(spec.protocols)},
+        **{("targets", index, "ptx_in"): [floor.cuda for floor in entry.ptx_in] for index, entry in enumerate(spec.targets)},
+    }
+    for place, entries in lists.items():
         seen: dict[str, int] = {}
         for index, name in enumerate(entries):
             if name in seen:

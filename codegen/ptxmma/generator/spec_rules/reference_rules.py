@@ -54,6 +54,9 @@ def _products(context: RuleContext) -> Iterator[Problem]:
 def _scopes(context: RuleContext) -> Iterator[Problem]:
     """Scopes over which operands or statements are uniform, and that the spec does not list; a warp that is not a scope."""
     spec = context.spec
+    for name, threads in spec.scopes.items():
+        if threads & (threads - 1):
+            yield Problem(context.at("scopes", name), f"a scope has a power of two of threads, not {threads}")
     if spec.lanes not in spec.scopes.values():
         text = f"{spec.lanes} lanes are not the threads of any scope; scopes have {', '.join(map(str, spec.scopes.values()))}"
         yield Problem(context.at("spaces", spec.spaces.index(spec.registers), "coordinates", "lane"), text)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from ptxmma.catalog import requirements
 from ptxmma.catalog.operands.tensor_places import Place as TensorPlace
 from ptxmma.catalog.products.product_rules import ARGUMENTS
+from ptxmma.catalog.variants import expand
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import OPERAND_FACTS, Place, RuleContext, listed
-from ptxmma.model import Space, TensorLayout, formula
+from ptxmma.model import CoordinateSize, Space, TensorLayout, formula
 from ptxmma.model.formula import FormulaError
 
 #: The coordinates of an on-chip memory, and the parts that it must have.
@@ -54,6 +56,46 @@ def _sizes(context: RuleContext, space: Space, place: Place) -> Iterator[Problem
         unit, most = space.allocation.get(name, 1), min((extent.size for extent in extents), default=0)
         if extents and (unit > most or unit & (unit - 1)):
             yield Problem(context.at(*place, "allocation", name), f"a unit of allocation is a power of two up to {most}, not {unit}")
+
+
+def sizes_by_target(context: RuleContext) -> Iterator[Problem]:
+    """A coordinate has one size on each target with an instruction that reaches the space; every row of sizes has a target."""
+    known = requirements.targets_of(context.spec)
+    reached = _reaching(context)
+    for index, space in enumerate(context.spec.spaces):
+        for name, extents in space.coordinates.items():
+            place: Place = ("spaces", index, "coordinates", name)
+            left = {target.name for target in context.spec.targets}
+            named: dict[str, int] = {}
+            for number, extent in enumerate(extents):
+                here = context.at(*place, number)
+                twice = [target for target in extent.targets if named.setdefault(target, number) != number]
+                own = {target.name for target in known.including(extent.targets)} if extent.targets else left
+                if twice:
+                    yield clash(f"{twice[0]} has another size of the {name} already", here, context.at(*place, named[twice[0]]))
+                elif not own & left:
+                    yield Problem(here, f"the rows before have a size of the {name} for each of these targets; put this row before them")
+                left -= own
+            for target, entry in reached.get(space.name, {}).items() if extents else ():
+                if target in left:
+                    text = f"the {name} of {space.title} has no size on {target}, where {entry} reaches it; sizes are for {_for(extents)}"
+                    yield from context.once(context.at(*place), text)
+
+
+def _for(extents: Iterable[CoordinateSize]) -> str:
+    return listed(target for extent in extents for target in extent.targets)
+
+
+def _reaching(context: RuleContext) -> dict[str, dict[str, str]]:
+    """Of each on-chip memory, the targets on which an instruction reaches it, with the first one that does."""
+    reached: dict[str, dict[str, str]] = {}
+    for entry in context.spec.instructions:
+        if any(operand.kind == "columns" or operand.kind.startswith("tensor-") for operand in entry.operand_kinds.values()):
+            for variant in expand(entry):
+                memory = context.spec.tensor_memory_of(variant.facts)
+                for target in requirements.accepting(context.spec, variant) if memory else ():
+                    reached.setdefault(memory.name if memory else "", {}).setdefault(target.name, entry.name)
+    return reached
 
 
 def _address(context: RuleContext, space: Space, place: Place) -> Iterator[Problem]:
