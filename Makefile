@@ -10,7 +10,8 @@
 # make bench       measure
 # make bench-gpu   time the example kernels against the libraries that are here: needs a Hopper GPU, the CUDA toolkit, PyTorch, CUTLASS=DIR
 # make assemblers  fetch the pinned ptxas releases into .cache/assemblers
-# make evidence    ask every witness that is here and record the answers; REFERENCE=DIR: the manual's text too, TVM=DIR and CCCL=DIR: checkouts
+# make differences compare with other projects and record where they differ; CHECKOUTS="CUTLASS=DIR TVM=DIR cccl=DIR"
+# make evidence    the same, and ask every other witness that is here; REFERENCE=DIR: the manual's text too
 # make corpus      compare the checker with ptxas on PTX of other projects
 # make fuzz        ten minutes of hostile input for the checker
 # Each target installs what it needs, and nothing else, in .venv first: with uv where it is here, else with pip.
@@ -28,7 +29,7 @@ endif
 PROOF := $(BIN)/python -m ptxmma_proof
 EVIDENCE := spec/evidence
 
-.PHONY: generate check test test-lowest proof-test test-all transcripts docs lint bench bench-gpu assemblers evidence corpus fuzz clean
+.PHONY: generate check test test-lowest proof-test test-all transcripts docs lint bench bench-gpu assemblers differences evidence corpus fuzz clean
 
 generate: .venv/.generate
 	$(BIN)/ptxmma generate
@@ -70,15 +71,15 @@ bench-gpu:
 assemblers: .venv/.proof
 	$(PROOF) fetch
 
+differences: .venv/.all assemblers
+	$(INSTALL) --group tensor-peers --group corpus
+	$(PROOF) peers $(CHECKOUTS:%=--checkout %) --record $(EVIDENCE) --layouts codegen/ptxmma_proof/recorded
+	$(MAKE) generate
+
 # A run ends with 1 where something disagrees; the others are asked all the same.
 evidence: .venv/.all assemblers
 	-$(PROOF) assembler --record $(EVIDENCE)/assembler.jsonl
-	-$(PROOF) peers --record $(EVIDENCE)/peers.jsonl --layouts codegen/ptxmma_proof/recorded
-	-$(PROOF) atoms --record $(EVIDENCE)/atoms.jsonl
-	$(INSTALL) --group tensor-peers --group corpus
-	-$(PROOF) descriptors --record $(EVIDENCE)/descriptors.jsonl
-	-$(if $(TVM),$(PROOF) tensor-memory $(TVM) --record $(EVIDENCE)/tensor_memory.jsonl)
-	-$(if $(CCCL),$(PROOF) forms $(CCCL) --record $(EVIDENCE)/forms.jsonl)
+	-$(MAKE) differences
 	-$(if $(REFERENCE),$(PROOF) reference $(REFERENCE) --record $(EVIDENCE)/reference.jsonl)
 	@if nvidia-smi > /dev/null 2>&1; then $(PROOF) silicon --record $(EVIDENCE)/silicon.jsonl; else echo "no GPU here"; fi
 	$(PROOF) mutate --record $(EVIDENCE)/mutation.jsonl

@@ -6,15 +6,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import click
 
 from ptxmma import paths
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Line
-from ptxmma.catalog.instructions import Catalog
-from ptxmma.cli.options import read
 from ptxmma_proof.assemblers import Assembler
 
 _EVIDENCE = paths.SPEC / "evidence"
@@ -27,6 +25,9 @@ ptxas_option = click.option(
     help="Ask this ptxas instead of those that `make assemblers` fetches; may be repeated.",
 )
 families_option = click.option("--family", "families", multiple=True, metavar="NAME", help="Only this family; may be repeated.")
+date_option = click.option(
+    "--date", type=click.DateTime(["%Y-%m-%d"]), default=None, show_default="today", help="Of the run, for the record."
+)
 jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), default=None, show_default="one for each processor", help="How much at a time."
 )
@@ -42,9 +43,8 @@ class Result(NamedTuple):
 
 def recording(command: click.decorators.FC) -> click.decorators.FC:
     """Options of a run whose result can be recorded: ``--record`` and ``--date``."""
-    date = click.option("--date", type=click.DateTime(["%Y-%m-%d"]), default=None, show_default="today", help="Of the run, for the record.")
     record = click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Write the result to this file.")
-    return record(date(command))
+    return record(date_option(command))
 
 
 def finish(run: Callable[[str], Result], record: Path | None, date: datetime | None, partial: Sequence[object] = ()) -> None:
@@ -53,6 +53,11 @@ def finish(run: Callable[[str], Result], record: Path | None, date: datetime | N
         raise click.BadParameter(f"there is no directory {record.parent}", param_hint="--record")
     if record is not None and any(partial) and record.resolve().parent == _EVIDENCE.resolve():
         raise click.BadParameter(f"this run asks for a part; {_EVIDENCE} holds the evidence of the whole", param_hint="--record")
+    sys.exit(0 if concluded(run, record, date) else 1)
+
+
+def concluded(run: Callable[[str], Result], record: Path | None, date: datetime | None) -> bool:
+    """Run, write the record, print the outcome, and return whether everything agrees."""
     try:
         report = run(f"{date or datetime.now():%Y-%m-%d}")
         if record is not None:
@@ -61,34 +66,7 @@ def finish(run: Callable[[str], Result], record: Path | None, date: datetime | N
         raise click.ClickException(str(error)) from None
     for line in report.words:
         click.echo(line)
-    sys.exit(0 if report.agrees else 1)
-
-
-class Comparison(Protocol):
-    """The outcome of a comparison with other projects."""
-
-    @property
-    def agrees(self) -> bool:
-        """True if every difference is explained."""
-
-    @property
-    def record(self) -> list[Line]:
-        """The comparison as lines of evidence."""
-
-    def words(self) -> Iterable[str]:
-        """The comparison in words."""
-
-
-def compare(
-    run: Callable[[Catalog, str], Comparison], spec: Path, overlay: Path | None, record: Path | None, date: datetime | None
-) -> None:
-    """Compare a spec with other projects, write the record, print the outcome, and exit."""
-
-    def result(day: str) -> Result:
-        outcome = run(read(spec, overlay), day)
-        return Result(outcome.words(), outcome.record, outcome.agrees)
-
-    finish(result, record, date)
+    return report.agrees
 
 
 def assemblers_of(ptxas: Sequence[str]) -> list[Assembler]:

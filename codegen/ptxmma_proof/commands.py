@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -18,7 +21,8 @@ from ptxmma_proof.command_options import (
     FOLDER_PATH,
     Result,
     assemblers_of,
-    compare,
+    concluded,
+    date_option,
     families_option,
     finish,
     jobs_option,
@@ -133,66 +137,52 @@ def _generated(catalog: Catalog) -> Iterator[tuple[Path, Path]]:
         yield out / "generated" / "database" / "ptxmma.json", out / "generated" / "include"
 
 
-@main.command()
-@spec_options
-@recording
-@click.option("--layouts", type=FOLDER_PATH, help="Write the peers' own layouts to this folder.")
-def peers(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None, layouts: Path | None) -> None:
-    """Compare with CuTe's atoms and PyTorch's conversions; needs nvidia-cutlass and nvcc."""
-    from ptxmma_proof import peers as others
-
-    def run(day: str) -> Result:
-        outcome = others.run(read(spec, overlay), day)
-        if layouts is not None:
-            outcome.write(layouts)
-        return Result(outcome.words(), outcome.record, outcome.agrees)
-
-    finish(run, record, date)
+#: The comparisons with other projects: name -> module of ``ptxmma_proof.peers`` and file in ``spec/evidence/``.
+_COMPARISONS = {
+    "registers": ("register_record", witnesses.PEERS),
+    "tensor-memory": ("tensor_record", witnesses.TENSOR_MEMORY),
+    "descriptors": ("descriptor_record", witnesses.DESCRIPTORS),
+    "forms": ("form_record", witnesses.FORMS),
+    "names": ("atom_names", witnesses.ATOMS),
+}
 
 
 @main.command()
-@click.argument("tvm", type=FOLDER_PATH)
+@click.argument("comparisons", nargs=-1, type=click.Choice(list(_COMPARISONS)))
 @spec_options
-@recording
-def tensor_memory(tvm: Path, spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
-    """Compare tensor memory with CuTe, Triton, JAX, and TVM's checkout in the folder TVM.
+@click.option("--checkout", "checkouts", multiple=True, metavar="NAME=DIR[@COMMIT]", help="A checkout of CUTLASS, TVM, cccl …")
+@click.option("--record", "folder", type=FOLDER_PATH, help="Write what each comparison finds to a file in this folder.")
+@date_option
+@click.option("--layouts", type=FOLDER_PATH, help="Write CuTe's layouts of registers to this folder.")
+def peers(
+    comparisons: tuple[str, ...],
+    spec: Path,
+    overlay: Path | None,
+    checkouts: tuple[str, ...],
+    folder: Path | None,
+    date: datetime | None,
+    layouts: Path | None,
+) -> None:
+    """Compare with other projects, in every respect or in the given COMPARISONS.
 
-    That is: layouts in it, registers of its loads and stores, and sizes of products.
+    registers: layouts of registers and shared memory; tensor-memory: layouts, loads and sizes; descriptors: their bits; forms: what exists,
+    and for which targets; names: what CuTe calls it.  A project is read from its checkout, or from its installed package.
     """
-    from ptxmma_proof.peers import tensor_record
+    from ptxmma_proof.peers import recorded, sources, verdicts
 
-    compare(lambda catalog, day: tensor_record.run(catalog, day, tvm), spec, overlay, record, date)
+    def run(name: str, day: str) -> Result:
+        module, _ = _COMPARISONS[name]
+        findings = import_module(f"ptxmma_proof.peers.{module}").run(read(spec, overlay), sources.checkouts(checkouts), day)
+        if layouts is not None and findings.agreed is not None:
+            recorded.write(layouts, findings.agreed)
+        judged = verdicts.judge(findings)
+        return Result(judged.words(), judged.record(day, read(spec, overlay).database.spec.version), judged.agrees)
 
-
-@main.command()
-@spec_options
-@recording
-def descriptors(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
-    """Compare descriptors of tcgen05 with the descriptors of CuTe, Triton and JAX; needs nvidia-cutlass, nvcc, triton and jax."""
-    from ptxmma_proof.peers import descriptor_record
-
-    compare(descriptor_record.run, spec, overlay, record, date)
-
-
-@main.command()
-@click.argument("cccl", type=FOLDER_PATH)
-@spec_options
-@recording
-def forms(cccl: Path, spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
-    """Compare forms of tcgen05 with cccl's checkout in the folder CCCL and with LLVM; needs llvmlite."""
-    from ptxmma_proof.peers import form_record
-
-    compare(lambda catalog, day: form_record.run(catalog, day, cccl), spec, overlay, record, date)
-
-
-@main.command()
-@spec_options
-@recording
-def atoms(spec: Path, overlay: Path | None, record: Path | None, date: datetime | None) -> None:
-    """Read what CuTe calls copies, loads and products of tensor memory; needs nvidia-cutlass."""
-    from ptxmma_proof.peers import atom_names
-
-    compare(atom_names.run, spec, overlay, record, date)
+    agree = True
+    for name in comparisons or _COMPARISONS:
+        path = folder / f"{_COMPARISONS[name][1]}.jsonl" if folder is not None else None
+        agree &= concluded(functools.partial(run, name), path, date)
+    sys.exit(0 if agree else 1)
 
 
 @main.command()

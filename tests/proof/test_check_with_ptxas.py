@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from installed_headers import cutlass
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.operands import Operand
@@ -19,7 +20,6 @@ from ptxmma.model import Quirk, Version
 from ptxmma.ptx import lines as ptx
 from ptxmma.ptx.operand_values import of_compact
 from ptxmma_proof import assemblers, errata, matrix, questions
-from ptxmma_proof.peers import headers
 from ptxmma_proof.questions import Lines
 from test_check import MMA, SOUND, SP, SPARSE, WGMMA, A, B, C, D, module
 from test_check_sources import Sources
@@ -541,13 +541,10 @@ def test_ptxas_knows_the_same_versions(ptxas: assemblers.Assembler, tmp_path: Pa
 @pytest.mark.parametrize("family", ["mma_sm80", "mma_sm90_gmma", "mma_sm90_gmma_sparse", "mma_sm120", "mma_sm120_sparse"])
 def test_headers_of_cute_have_no_errors(catalog: Catalog, family: str) -> None:
     """Assemblers take each of these statements."""
-    cutlass = headers.installed()
-    if cutlass is None:
-        pytest.skip("nvidia-cutlass is not installed")
     sources = Sources(catalog)
     count = 0
     findings: list[Finding] = []
-    for path in sorted((cutlass.include / "cute" / "arch").glob(f"{family}.hpp")):
+    for path in sorted((cutlass().folder / "cute" / "arch").glob(f"{family}.hpp")):
         count, findings = sources.check(path.read_text(encoding="utf-8"))
     assert count > 30
     assert not [finding for finding in findings if finding.severity == "error"]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from installed_headers import cutlass
 
 from ptxmma.catalog import digest
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Laid
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.proven import attached
-from ptxmma_proof.peers import cute_descriptors, descriptor_record, headers, mosaic_descriptors, triton_descriptors
+from ptxmma_proof.peers import cute_descriptors, descriptor_record, mosaic_descriptors, triton_descriptors
+from ptxmma_proof.peers.compared import Difference
 from ptxmma_proof.peers.descriptor_words import Words
 
 #: What LLVM makes of one product of a kernel: A at byte 0 of shared memory, B at byte 16384, and the second step along K.
@@ -32,7 +34,7 @@ _PTX = """
 def test_the_record_is_of_the_formats_as_they_are(catalog: Catalog) -> None:
     witness = attached(catalog.database)[witnesses.DESCRIPTORS]
     assert witness.run is not None
-    assert witness.run.totals["differences"] == 0
+    assert not any(tally.differing for tally in witness.run.peers.values())
     lines = {line.layout: line for line in witness.of(Laid)}
     formats = {each.name: each for each in catalog.database.spec.descriptors if each.family == "tcgen05"}
     assert lines.keys() == formats.keys()
@@ -50,11 +52,11 @@ def test_descriptors_are_read_from_ptx() -> None:
 
 def test_each_peer_is_recorded_by_its_name(catalog: Catalog) -> None:
     words = [Words("Triton", "tcgen05_instruction", "a", [(1, 1, "")]), Words("JAX", "tcgen05_instruction", "b", [(1, 1, ""), (2, 3, "q")])]
-    outcome = descriptor_record.Outcome(catalog, words, (), "2026-01-01")
-    (line,) = (line for line in outcome.record if isinstance(line, Laid))
+    found = descriptor_record.findings(catalog, words)
+    (line,) = (line for line in found.lines if isinstance(line, Laid))
     assert (line.agree, line.differ) == ({"Triton": ("a",)}, ("b",))
-    assert not outcome.agrees
-    assert list(outcome.words())[1] == "JAX, tcgen05_instruction: b, 2 compared; 1 differ: q is 0x2, ours 0x3"
+    assert found.differences == [Difference("JAX", "b", "tcgen05_instruction", "q is 0x2", "q is 0x3", 1, 2)]
+    assert found.rows == {"Triton": 1, "JAX": 1}
 
 
 def test_jax_writes_the_same_instruction_descriptors(catalog: Catalog) -> None:
@@ -77,9 +79,9 @@ def test_triton_writes_the_same_descriptors(catalog: Catalog) -> None:
 @pytest.mark.nvcc
 def test_cute_contradicts_a_field_that_moves(catalog: Catalog, nvcc: str) -> None:
     """One program with the spec, and one with M a bit higher."""
-    cutlass = headers.installed() or pytest.skip("CUTLASS's headers are not installed")
-    assert descriptor_record.Outcome(catalog, cute_descriptors.compare(catalog, cutlass, nvcc), (), "").agrees
-    differing = {each.format for each in cute_descriptors.compare(_moved(catalog, "m", 25, 4), cutlass, nvcc) if each.differing}
+    headers = cutlass()
+    assert not descriptor_record.findings(catalog, cute_descriptors.compare(catalog, headers, nvcc)).differences
+    differing = {each.format for each in cute_descriptors.compare(_moved(catalog, "m", 25, 4), headers, nvcc) if each.differing}
     assert differing == {"tcgen05_instruction"}
 
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.proven import attached
 from ptxmma_proof.peers import form_record, forms
 from ptxmma_proof.peers.forms import Form
 
@@ -97,13 +95,6 @@ def test_llvm_lists_forms(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> 
     assert {"tcgen05.ld.sync.aligned.16x64b.x1.b32", "tcgen05.ld.sync.aligned.16x64b.x1.pack::16b.b32"} <= opcodes
     assert "tcgen05.mma.ws.cta_group::1.kind::tf32.collector::b3::lastuse" in opcodes
     assert forms.compare(catalog, [form for form in listed if ".ld." in form.statement.mnemonic]).differences == []
-
-
-def test_every_recorded_difference_has_a_reason(catalog: Catalog) -> None:
-    witness = attached(catalog.database)[witnesses.FORMS]
-    assert witness.run is not None
-    assert {tool.name for tool in witness.run.tools} == {"cccl", "LLVM"}
-    assert all(line.why for line in witness.of(witnesses.Difference))
 
 
 def test_what_a_peer_leaves_out_is_recorded_by_family(catalog: Catalog, tmp_path: Path) -> None:

@@ -5,23 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 import pytest
+from installed_headers import cutlass
 
 from ptxmma.catalog.descriptors.shared_formats import matrix_format
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.instructions import catalog as catalog_of
+from ptxmma.generator.proven import attached
 from ptxmma.matrices import sparse
 from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap
-from ptxmma_proof import peers
-from ptxmma_proof.peers import binding, compared, explanations, headers, pytorch, recorded
-from ptxmma_proof.peers.explanations import Explained
-from ptxmma_proof.peers.headers import Atom, Cutlass
+from ptxmma_proof import errata
+from ptxmma_proof.assemblers import Assembler
+from ptxmma_proof.peers import binding, compared, headers, pytorch, recorded, register_record, sources, verdicts
+from ptxmma_proof.peers.findings import Findings
+from ptxmma_proof.peers.headers import Atom
+from ptxmma_proof.peers.sources import MissingPeerError, Source
+from ptxmma_proof.peers.verdicts import Verdict
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +40,6 @@ def peer(catalog: Catalog) -> recorded.Peer:
 
 def _contradictions(peer: recorded.Peer, atoms: Sequence[recorded.AtomRecord], catalog: Catalog) -> list[compared.Difference]:
     return compared.compare(peer._replace(atoms=tuple(atoms), shared=(), fields={}), catalog).differences
-
-
-@pytest.fixture(scope="module")
-def cutlass() -> Cutlass:
-    installed = headers.installed()
-    if installed is None:
-        pytest.skip("nvidia-cutlass is not installed")
-    return installed
 
 
 def _with_layouts(catalog: Catalog, change: Callable[[Layout], Layout]) -> Catalog:
@@ -115,8 +112,8 @@ def test_an_instruction_that_is_gone_contradicts_the_peers(catalog: Catalog, pee
     assert {entry.ours.partition(",")[0] for entry in gone} == {"no such instruction"}
 
 
-def test_an_explanation_speaks_of_nothing_else() -> None:
-    for entry in explanations.read():
+def test_a_verdict_speaks_of_nothing_else() -> None:
+    for entry in verdicts.read():
         other = compared.Difference(entry.peer, entry.subject.replace("*", "x"), entry.operand.replace("?", "a"), entry.theirs, "", 1, 1)
         if not re.search(r"[\[\]]", entry.subject):
             assert entry.speaks_of(other)
@@ -124,53 +121,116 @@ def test_an_explanation_speaks_of_nothing_else() -> None:
         assert not entry.speaks_of(other._replace(operand="another operand"))
 
 
+def _verdict(right: Literal["ours", "open"], **more: Any) -> Verdict:
+    return Verdict(peer="CuTe", subject="f*", operand="a", right=right, why="because", **more)
+
+
+def _found(*subjects: str) -> Findings:
+    return Findings((), {"CuTe": 9}, [compared.Difference("CuTe", subject, "a", "theirs", "ours", 1, 2) for subject in subjects])
+
+
 def test_alike_differences_are_one_line_of_evidence() -> None:
-    explained, other = (
-        [Explained(compared.Difference("CuTe", subject, "a", "theirs", "ours", 1, 2), why) for subject in subjects]
-        for subjects, why in ((("first", "second", "first"), "because"), (("first",), ""))
-    )
-    together, apart = explanations.lines([*explained, *other])
-    assert together == witnesses.Difference(
-        subjects=("CuTe: first", "CuTe: second"), operand="a", theirs="theirs", ours="ours", why="because"
-    )
-    assert (apart.subjects, apart.why) == (("CuTe: first",), "")
-    assert explanations.unexplained(explained) == 0
-    assert list(explanations.words(other)) == ["CuTe, first, a: theirs; ours (1 of 2 places)", "    NOT EXPLAINED"]
+    judged = verdicts.judge(_found("first", "second", "fifth", "first"), [_verdict("ours")])
+    together, apart = judged.differences
+    assert (together.subjects, together.right, together.why) == (("first", "fifth"), "ours", "because")
+    assert (apart.subjects, apart.right) == (("second",), "")
+    assert not judged.agrees
+    assert judged.tallies == {"CuTe": witnesses.Tally(compared=9, differing=3, settled=2)}
+    assert list(judged.words())[2:] == [
+        "CuTe, second, a: theirs; ours: ours",
+        "    NO VERDICT",
+        "CuTe: 9 compared, 3 differ, 2 of them settled",
+    ]
+    run, *lines = judged.record("2026-01-01", "1")
+    assert isinstance(run, witnesses.Run)
+    assert (run.peers, lines) == (judged.tallies, judged.differences)
+
+
+def test_an_open_verdict_settles_nothing() -> None:
+    judged = verdicts.judge(_found("first"), [_verdict("open")])
+    assert judged.agrees
+    assert judged.tallies["CuTe"].settled == 0
+
+
+def test_verdicts_ask_the_assemblers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases that do not know the version are not asked; neighbours that say the same are one answer."""
+    question = verdicts.Question(asked="movmatrix.sync.aligned.m8n8.trans.b16 b32 b32", target="sm_90", ptx="8.0")
+    releases = [Assembler("", cuda, "", ptx, ("sm_90",), "") for cuda, ptx in (("11.8", "7.8"), ("12.0", "8.0"), ("12.1", "8.1"))]
+    monkeypatch.setattr(errata, "ask", lambda *_: "accepted")
+    judged = verdicts.judge(_found("first"), [_verdict("ours", questions=(question,))], releases)
+    (answer,) = judged.differences[0].answers
+    assert (answer.tool, answer.answer, answer.asked) == ("ptxas 12.0 to 12.1", "accepted", question.asked)
+
+
+@pytest.mark.parametrize("name", [witnesses.PEERS, witnesses.TENSOR_MEMORY, witnesses.DESCRIPTORS, witnesses.FORMS])
+def test_every_recorded_difference_is_judged(catalog: Catalog, name: str) -> None:
+    """Faults of a peer have a report; each peer has its tally and says from which version it is."""
+    witness = attached(catalog.database)[name]
+    assert witness.run is not None
+    differences = witness.of(witnesses.Difference)
+    assert [each.subjects for each in differences if not each.right or not each.why] == []
+    assert [each.subjects for each in differences if (each.right == "ours") != (each.report is not None)] == []
+    named = {tool.name: tool.version for tool in witness.run.tools if tool.kind == "peer"}
+    assert named.keys() == witness.run.peers.keys() >= {each.peer for each in differences}
+    assert all(named.values())
+
+
+def test_every_verdict_is_about_a_recorded_difference(catalog: Catalog) -> None:
+    recorded = [
+        compared.Difference(line.peer, subject, line.operand, line.theirs, line.ours, 1, 1)
+        for witness in attached(catalog.database).values()
+        for line in witness.of(witnesses.Difference)
+        for subject in line.subjects
+    ]
+    assert [one for one in verdicts.read() if not any(map(one.speaks_of, recorded))] == []
+
+
+def test_checkouts_are_named_with_their_commit(tmp_path: Path) -> None:
+    (found,) = sources.checkouts([f"TVM={tmp_path}@0123456789abcdef"]).values()
+    assert found.tool("2026-01-01") == witnesses.Tool(kind="peer", name="TVM", version="0123456789ab", date="2026-01-01")
+    for text, said in (
+        (f"TVM={tmp_path}", "no checkout: say which commit"),
+        ("TVM", "is not NAME=DIR"),
+        ("TVM=/nowhere", "is not NAME=DIR"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            sources.checkouts([text])
+    with pytest.raises(sources.MissingPeerError, match="give one with --checkout cccl=DIR"):
+        sources.checkout({"TVM": found}, "cccl")
 
 
 # --- CUTLASS's headers ------------------------------------------------------------------------------------------------------
 
 
-def test_the_compiler_says_what_is_recorded(catalog: Catalog, cutlass: Cutlass, nvcc: str, tmp_path: Path) -> None:
-    assert cutlass
-    outcome = peers.run(
+def test_the_compiler_says_what_is_recorded(catalog: Catalog, nvcc: str, tmp_path: Path) -> None:
+    assert cutlass()
+    found = register_record.run(
         catalog,
+        {},
         "2026-01-02",
         choose=lambda atom: bool(re.search("sm(75|89|100)", atom.file) or re.search("64x24x16_F32F16|64x8x64_S32S8S8", atom.type)),
         types=["cute::half_t"],
         nvcc=nvcc,
     )
-    assert len(outcome.peer.atoms) > 12
-    assert outcome.counted.shapes > 0
-    assert outcome.agrees, "\n".join(outcome.words())
-    outcome.write(tmp_path)
+    assert found.totals["shapes"] > 0
+    assert found.differences == []
+    assert found.agreed is not None
+    recorded.write(tmp_path, found.agreed)
     again, known = recorded.read(tmp_path), recorded.read()
     assert again.atoms
     assert set(map(str, again.atoms)) <= set(map(str, known.atoms))
     assert again.shared == tuple(operand for operand in known.shared if operand.bits == 16)
-    run, *lines = outcome.record
-    assert isinstance(run, witnesses.Run)
-    assert run.totals["atoms"] == len(outcome.peer.atoms)
-    assert any(isinstance(line, witnesses.Compared) and line.agree for line in lines)
+    assert found.totals["atoms"] > 12
+    assert any(isinstance(line, witnesses.Compared) and line.agree for line in found.lines)
 
 
 def test_without_headers_or_compiler_it_says_what_is_missing(catalog: Catalog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(headers, "installed", lambda: Cutlass("0", tmp_path))
-    with pytest.raises(peers.MissingPeerError, match="/nowhere/nvcc: no such compiler"):
-        peers.run(catalog, "2026-01-01", nvcc="/nowhere/nvcc")
-    monkeypatch.setattr(headers, "installed", lambda: None)
-    with pytest.raises(peers.MissingPeerError, match="pip install --no-deps nvidia-cutlass"):
-        peers.run(catalog, "2026-01-01")
+    given = {"CUTLASS": Source("CUTLASS", tmp_path, "0")}
+    with pytest.raises(MissingPeerError, match="/nowhere/nvcc: no such compiler"):
+        register_record.run(catalog, given, "2026-01-01", nvcc="/nowhere/nvcc")
+    monkeypatch.setattr(headers, "_PACKAGE", "nvidia-cutlass-of-nobody")
+    with pytest.raises(MissingPeerError, match="CuTe is not installed: pip install"):
+        register_record.run(catalog, {}, "2026-01-01")
 
 
 # --- a header of our own ----------------------------------------------------------------------------------------------------
@@ -203,7 +263,7 @@ def own(tmp_path: Path) -> list[Atom]:
     for folder, name, text in (("arch", "mma_sm80.hpp", _ARCH), ("atom", "mma_traits_sm80.hpp", _TRAITS)):
         (tmp_path / "cute" / folder).mkdir(parents=True)
         (tmp_path / "cute" / folder / name).write_text(text, encoding="utf-8")
-    return headers.atoms(Cutlass("0", tmp_path))
+    return headers.atoms(Source("CuTe", tmp_path, "0"))
 
 
 def test_atoms_are_read_from_their_text(own: list[Atom]) -> None:
@@ -236,7 +296,7 @@ def test_wrong_operands_of_an_atom_are_found(catalog: Catalog, tmp_path: Path, b
     text = text.replace(before, after)
     (tmp_path / "cute" / "arch").mkdir(parents=True)
     (tmp_path / "cute" / "arch" / "mma_sm80.hpp").write_text(text, encoding="utf-8")
-    statement = headers.atoms(Cutlass("0", tmp_path))[0].statements[0]
+    statement = headers.atoms(Source("CuTe", tmp_path, "0"))[0].statements[0]
     bound = binding.bind(statement, catalog.find(statement.mnemonic))
     said = "no form" if bound is None else bound.faults[0] if bound.faults else None
     assert said == fault

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from installed_headers import cutlass
 
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
@@ -15,7 +16,6 @@ from ptxmma.model import Space
 from ptxmma_proof.peers import (
     cute_loads,
     cute_tensor,
-    headers,
     mosaic_tensor,
     product_shapes,
     register_loads,
@@ -23,8 +23,8 @@ from ptxmma_proof.peers import (
     triton_tensor,
     tvm_tensor,
 )
-from ptxmma_proof.peers.headers import Cutlass
 from ptxmma_proof.peers.register_loads import Load
+from ptxmma_proof.peers.sources import Source
 from ptxmma_proof.peers.tensor_cases import Axis, Case
 
 #: What TVM's layout of M = 64 says, in the notation of its functions.
@@ -130,7 +130,7 @@ def test_assertions_about_sizes_are_evaluated(catalog: Catalog, tmp_path: Path) 
     for file, text in (("cute/arch/mma_sm100_umma.hpp", _OWN_ATOMS), ("cute/atom/mma_traits_sm100.hpp", "")):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text, encoding="utf-8")
-    stricter, same = (product_shapes.compare(rules, each) for each in product_shapes.cute(Cutlass("0", tmp_path)))
+    stricter, same = (product_shapes.compare(rules, each) for each in product_shapes.cute(Source("CuTe", tmp_path, "0")))
     assert not stricter.only_theirs
     assert stricter.only_ours == {(128, n) for n in range(8, 257, 16)}
     assert not same.only_theirs
@@ -138,19 +138,15 @@ def test_assertions_about_sizes_are_evaluated(catalog: Catalog, tmp_path: Path) 
 
 
 def test_cute_agrees_on_every_place(memory: Space, nvcc: str) -> None:
-    cutlass = headers.installed()
-    if cutlass is None:
-        pytest.skip("nvidia-cutlass is not installed")
-    verdicts = tensor_cases.compare(memory, cute_tensor.read(cutlass, nvcc))
+    verdicts = tensor_cases.compare(memory, cute_tensor.read(cutlass(), nvcc))
     differing = {verdict.case.subject: verdict.layout for verdict in verdicts if verdict.wrong}
     sparse_pair = "D of SM100_MMA_F16BF16_2x1SM_SS_SPARSE, M = 128"
-    assert differing == {f"{sparse_pair}, 64 x {n}": "layout_c" for n in (64, 256)}  # which explained.yaml explains
+    assert differing == {f"{sparse_pair}, 64 x {n}": "layout_c" for n in (64, 256)}  # which verdicts.yaml explains
     assert len({verdict.layout for verdict in verdicts}) > 15
 
 
 def test_cute_fills_every_register_alike(catalog: Catalog, nvcc: str) -> None:
-    cutlass = headers.installed() or pytest.skip("nvidia-cutlass is not installed")
-    loaded = register_loads.compare(catalog, cute_loads.read(cutlass, nvcc))
+    loaded = register_loads.compare(catalog, cute_loads.read(cutlass(), nvcc))
     assert {each.load.subject: each.ours for each in loaded if each.wrong} == {}
     assert {each.layout.name for each in loaded} >= _register_layouts(catalog)
 
@@ -221,4 +217,3 @@ def test_every_layout_has_a_witness(catalog: Catalog, memory: Space) -> None:
     witness = attached(catalog.database)[witnesses.TENSOR_MEMORY]
     agreeing = {line.layout for line in witness.of(witnesses.Laid) if line.agree}
     assert agreeing == {layout.name for layout in memory.layouts} | _register_layouts(catalog) | {_REDUCED}
-    assert all(difference.why for difference in witness.of(witnesses.Difference))

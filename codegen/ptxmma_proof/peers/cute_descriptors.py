@@ -18,7 +18,7 @@ from ptxmma.matrices.shared.reading import operand_addresses
 from ptxmma.model import DescriptorField
 from ptxmma_proof.peers import probe
 from ptxmma_proof.peers.descriptor_words import Words
-from ptxmma_proof.peers.headers import Cutlass
+from ptxmma_proof.peers.sources import Source
 
 #: CuTe's member for each of our fields, by the name of the format; members of several bits for fields of one bit have a place in them.
 _INSTRUCTION = {
@@ -98,7 +98,7 @@ template <class Type, UMMA::Major major, class Atom> void image(char const* name
 )
 
 
-def compare(catalog: Catalog, cutlass: Cutlass, nvcc: str = "nvcc") -> list[Words]:
+def compare(catalog: Catalog, cutlass: Source, nvcc: str = "nvcc") -> list[Words]:
     """Compare the formats of a catalog with CuTe's.
 
     Raises:

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from ptxmma_proof.peers import headers, probe
-from ptxmma_proof.peers.headers import Cutlass
 from ptxmma_proof.peers.register_loads import Load
+from ptxmma_proof.peers.sources import Source
 
 _OPERATIONS = "cute/arch/copy_sm100.hpp"
 _OPCODE = re.compile(r"tcgen05\.(ld|st)\.")
@@ -33,7 +33,7 @@ int main() {
 )
 
 
-def read(cutlass: Cutlass, nvcc: str = "nvcc") -> Iterator[Load]:
+def read(cutlass: Source, nvcc: str = "nvcc") -> Iterator[Load]:
     """Every copy of CuTe that is one such instruction, by the opcode in its assembly text.
 
     The registers of a statement are CuTe's by their numbers; its immediate is the columns between two accesses.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ptxmma_proof.peers import probe
-from ptxmma_proof.peers.headers import Cutlass
+from ptxmma_proof.peers.sources import Source
 from ptxmma_proof.peers.tensor_cases import Axis, Case, Values
 
 _ONE, _PAIR = {"name": "tcgen05.mma", "cta_group": "cta_group::1"}, {"name": "tcgen05.mma", "cta_group": "cta_group::2"}
@@ -56,7 +56,7 @@ class _Asked(NamedTuple):
     function: str = "fragment"
 
 
-def read(cutlass: Cutlass, nvcc: str = "nvcc") -> list[Case]:
+def read(cutlass: Source, nvcc: str = "nvcc") -> list[Case]:
     """Compile and run the program.
 
     Raises:

@@ -1,4 +1,4 @@
-"""CUTLASS's headers as the package ``nvidia-cutlass`` installs them, and the atoms that CuTe's part of them declares.
+"""CUTLASS's headers, and the atoms that CuTe's part of them declares.
 
 An atom is a structure of ``cute/arch/mma_sm*.hpp`` whose ``fma`` is an inline assembly statement.  The statement names the instruction and
 its registers in their order; this module knows none of them beforehand.
@@ -6,32 +6,20 @@ its registers in their order; this module knows none of them beforehand.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
 import itertools
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-PACKAGE = "nvidia-cutlass"
+from ptxmma_proof.peers import sources
+from ptxmma_proof.peers.sources import Source
+
+#: The peer, which is part of CUTLASS.
+NAME = "CuTe"
+_PACKAGE = "nvidia-cutlass"
 _INCLUDE = "cutlass_library/source/include"
 _ARCHITECTURES = "cute/arch/mma_sm*.hpp"
 _TRAITS = "cute/atom/mma_traits_sm*.hpp"
-
-
-class Cutlass(NamedTuple):
-    """Installed headers: the package's version and the folder to include from."""
-
-    version: str
-    include: Path
-
-    def digest(self) -> str:
-        """SHA-256 over the names and contents of CuTe's headers."""
-        total = hashlib.sha256()
-        for path in sorted((self.include / "cute").rglob("*.hpp")):
-            total.update(path.relative_to(self.include).as_posix().encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
-        return total.hexdigest()
 
 
 class Bound(NamedTuple):
@@ -64,38 +52,41 @@ class Atom(NamedTuple):
     has_layouts: bool
 
 
-def installed() -> Cutlass | None:
-    """The headers of the installed package, or None."""
-    try:
-        package = importlib.metadata.distribution(PACKAGE)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    return Cutlass(package.version, Path(str(package.locate_file(_INCLUDE))))
+def find(given: Mapping[str, Source]) -> Source:
+    """Return CuTe, whose folder is the one to include from: of CUTLASS's checkout, or of the installed package.
+
+    Raises:
+        MissingPeerError: neither is there.
+    """
+    if (checkout := given.get("CUTLASS")) is not None:
+        return Source(NAME, checkout.folder / "include", checkout.version)
+    return sources.installed(NAME, _PACKAGE, _INCLUDE, "cute/**/*.hpp")
 
 
-def atoms(cutlass: Cutlass) -> list[Atom]:
+def atoms(cutlass: Source) -> list[Atom]:
     """Every atom, in the order of the files; a structure with several vector sizes once for each."""
     described = _described(cutlass)
     every = []
-    for path in sorted(cutlass.include.glob(_ARCHITECTURES)):
+    for path in sorted(cutlass.folder.glob(_ARCHITECTURES)):
         structures = list(_structures(path.read_text(encoding="utf-8")))
         bodies = {structure.name: structure.body for structure in structures}
         for structure in structures:
-            statements = tuple(statements_of(structure.body)) or tuple(_borrowed(structure.body, bodies))
-            if statements:
-                file = path.relative_to(cutlass.include).as_posix()
-                has_layouts = structure.name.split("::")[-1] in described
-                every += [Atom(_shortened(name), name, file, statements, has_layouts) for name in structure.types()]
+            file = path.relative_to(cutlass.folder).as_posix()
+            has_layouts = structure.name.split("::")[-1] in described
+            for name, numbers in structure.types():
+                body = _chosen(structure.body, numbers)
+                if statements := tuple(statements_of(body)) or tuple(_borrowed(body, bodies)):
+                    every.append(Atom(_shortened(name), name, file, statements, has_layouts))
     return every
 
 
-def statements(cutlass: Cutlass, file: str) -> dict[str, tuple[Statement, ...]]:
+def statements(cutlass: Source, file: str) -> dict[str, tuple[Statement, ...]]:
     """The instructions of each structure of a header, by the structure's name without its namespaces.
 
     Raises:
         OSError: the header cannot be read.
     """
-    structures = _structures((cutlass.include / file).read_text(encoding="utf-8"))
+    structures = _structures((cutlass.folder / file).read_text(encoding="utf-8"))
     every = {structure.name.split("::")[-1]: tuple(statements_of(structure.body)) for structure in structures}
     return {name: own for name, own in every.items() if own}
 
@@ -107,9 +98,9 @@ def _shortened(name: str) -> str:
     return name.removesuffix("<>").removeprefix("cute::")
 
 
-def _described(cutlass: Cutlass) -> set[str]:
+def _described(cutlass: Source) -> set[str]:
     """The names, without namespaces, of the structures for which there are ``MMA_Traits``."""
-    text = "".join(path.read_text(encoding="utf-8") for path in sorted(cutlass.include.glob(_TRAITS)))
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(cutlass.folder.glob(_TRAITS)))
     aliases = dict(re.findall(r"\busing\s+(\w+)\s*=\s*([\w:]+)\s*[;<]", text))
     names = re.findall(r"struct\s+MMA_Traits<\s*([\w:]+)", text)
     return {aliases.get(name, name).split("::")[-1] for name in names}
@@ -124,6 +115,7 @@ _TOKEN = re.compile(
     |[{}]""",
     re.DOTALL | re.VERBOSE,
 )
+_BRANCH = re.compile(r"\bif constexpr\s*\(\s*(\w+)\s*==\s*(\d+)\s*\)\s*\{")
 #: The argument for each kind of parameter; none of them moves an element.
 _ARGUMENTS = {"GMMA::Major": "cute::SM90::GMMA::Major::K", "GMMA::ScaleIn": "cute::SM90::GMMA::ScaleIn::One"}
 _ARGUMENTS["GMMA::SparseSel"] = "cute::SM90::GMMA::SparseSel::Zero"
@@ -135,18 +127,19 @@ class _Structure(NamedTuple):
     arguments: str
     body: str
 
-    def types(self) -> Iterator[str]:
-        """The structure with arguments, once for each legal number."""
+    def types(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """The structure with arguments, once for each legal number, and the arguments by the names of the parameters."""
         parameters = [part.split("=")[0].split() for part in self.parameters.split(",") if part.strip()]
         choices = [self._choices(" ".join(kind), name) for *kind, name in parameters]
         for values in itertools.product(*choices):
+            named = {name: value for (*_, name), value in zip(parameters, values, strict=True)}
             if not self.arguments:
-                yield f"{self.name}<{', '.join(values)}>" if values else self.name
+                yield f"{self.name}<{', '.join(values)}>" if values else self.name, named
                 continue
             arguments = self.arguments
-            for (*_, name), value in zip(parameters, values, strict=True):
+            for name, value in named.items():
                 arguments = re.sub(rf"\b{name}\b", value, arguments)
-            yield self.name + arguments
+            yield self.name + arguments, named
 
     def _choices(self, kind: str, name: str) -> list[str]:
         if kind == "int":
@@ -191,6 +184,18 @@ def statements_of(body: str) -> Iterator[Statement]:
                 written = _PLACE.findall(text[mnemonic.end() :])
                 places = tuple(operands[int(place[1:])] if place[0] == "%" else Bound("", place) for place in written)
                 yield Statement(mnemonic[0], places, text, operands)
+
+
+def _chosen(body: str, numbers: Mapping[str, str]) -> str:
+    """The body of a structure without the branches ``if constexpr (name == number)`` that these arguments do not take."""
+    for branch in reversed(list(_BRANCH.finditer(body))):
+        if numbers.get(branch[1], branch[2]) != branch[2]:
+            depth, end = 1, branch.end()
+            while depth:
+                depth += {"{": 1, "}": -1}.get(body[end], 0)
+                end += 1
+            body = body[: branch.start()] + body[end:]
+    return body
 
 
 def _asm(inside: str) -> tuple[list[str], tuple[Bound, ...]]:

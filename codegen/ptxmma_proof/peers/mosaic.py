@@ -6,14 +6,14 @@ No GPU is needed: ``jax`` and ``jaxlib`` for the CPU have all of it.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import importlib.metadata
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from ptxmma_proof.peers import sources
+from ptxmma_proof.peers.sources import Source
 
 PACKAGE = "jax"
 _FOLDER = "jax/experimental/mosaic/gpu"
@@ -30,17 +30,6 @@ _EVALUATED: dict[str, Callable[..., int]] = {
 }  # fmt: skip
 #: The places of the instruction's operands in the statement; after them come the scale factors and the metadata.
 _DESCRIPTOR, _REST = 3, 5
-
-
-class Mosaic(NamedTuple):
-    """The installed package: its version and the folder of its sources."""
-
-    version: str
-    folder: Path
-
-    def digest(self) -> str:
-        """SHA-256 over the sources."""
-        return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(self.folder.glob("*.py")))).hexdigest()
 
 
 class Issued(NamedTuple):
@@ -66,13 +55,13 @@ class Copied(NamedTuple):
     start: int
 
 
-def installed() -> Mosaic | None:
-    """The installed package, or None."""
-    try:
-        package = importlib.metadata.distribution(PACKAGE)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    return Mosaic(package.version, Path(str(package.locate_file(_FOLDER))))
+def find() -> Source:
+    """Return the installed package, with the folder of Mosaic's sources.
+
+    Raises:
+        MissingPeerError: it is not installed.
+    """
+    return sources.installed("JAX", PACKAGE, _FOLDER, "*.py")
 
 
 def issued(

@@ -16,8 +16,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ptxmma_proof.peers.headers import Atom, Cutlass
+from ptxmma.catalog.evidence.witnesses import Tool
+from ptxmma_proof.peers.headers import Atom
 from ptxmma_proof.peers.recorded import SharedRecord
+from ptxmma_proof.peers.sources import Source
 
 Values = npt.NDArray[np.int64]
 
@@ -42,7 +44,6 @@ class Read(msgspec.Struct, frozen=True):
 class Probe(msgspec.Struct, frozen=True):
     """The program's output: layouts by number, as CuTe prints them and, for registers, value by value."""
 
-    compiler: str
     texts: list[str]
     values: dict[int, Values]
     atoms: dict[str, Read]
@@ -165,7 +166,7 @@ class CompilerError(RuntimeError):
     """The compiler refuses CUTLASS's headers; the message has its first errors."""
 
 
-def read(cutlass: Cutlass, atoms: Iterable[Atom], types: Iterable[str] = TYPES, nvcc: str = "nvcc") -> Probe:
+def read(cutlass: Source, atoms: Iterable[Atom], types: Iterable[str] = TYPES, nvcc: str = "nvcc") -> Probe:
     """Compile and run the program.
 
     Args:
@@ -186,10 +187,10 @@ def read(cutlass: Cutlass, atoms: Iterable[Atom], types: Iterable[str] = TYPES, 
         program = Path(scratch) / "probe"
         compile_source(cutlass, source, Path(scratch), nvcc, program)
         printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-    return _parsed(printed, version(nvcc))
+    return _parsed(printed)
 
 
-def compile_source(cutlass: Cutlass, source: str, scratch: Path, nvcc: str, program: Path | None = None) -> None:
+def compile_source(cutlass: Source, source: str, scratch: Path, nvcc: str, program: Path | None = None) -> None:
     """Compile C++ against the headers: to a program, or only to see whether it compiles.
 
     Raises:
@@ -202,24 +203,25 @@ def compile_source(cutlass: Cutlass, source: str, scratch: Path, nvcc: str, prog
     file.write_text(source, encoding="utf-8")
     target = ["-o", str(program)] if program else ["-c", "-o", str(scratch / "peers.o")]
     # A host compiler's constexpr evaluation has limits that thousands of elements exceed.
-    options = ["-std=c++17", "-O0", "-w", "-Xcompiler", "-fconstexpr-ops-limit=4000000000", "-I", str(cutlass.include)]
+    options = ["-std=c++17", "-O0", "-w", "-Xcompiler", "-fconstexpr-ops-limit=4000000000", "-I", str(cutlass.folder)]
     done = subprocess.run([nvcc, *options, *target, str(file)], check=False, capture_output=True, text=True)
     if done.returncode != 0:
         errors = [line for line in (done.stdout + done.stderr).splitlines() if "error" in line]
         raise CompilerError("\n".join(errors[:200]))
 
 
-def version(nvcc: str) -> str:
-    """The compiler's name and version: ``"nvcc 13.0, V13.0.88"``."""
+def tool(nvcc: str, date: str) -> Tool:
+    """The compiler for the record, with its name and version: ``"nvcc 13.0, V13.0.88"``."""
     said = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
-    return "nvcc " + next(line for line in said.splitlines() if "release" in line).split("release ")[1]
+    version = "nvcc " + next(line for line in said.splitlines() if "release" in line).split("release ")[1]
+    return Tool(kind="compiler", name="compiler for CuTe", version=version, date=date)
 
 
 _ROLES = ("T", "A", "B", "C", "E", "SFA", "SFB")
 
 
-def _parsed(printed: str, compiler: str) -> Probe:
-    probe = Probe(compiler, [], {}, {}, {}, [])
+def _parsed(printed: str) -> Probe:
+    probe = Probe([], {}, {}, {}, [])
     lines = iter(line for line in printed.splitlines() if not line.startswith("ERROR"))
     descriptor = 0
     for line in lines:

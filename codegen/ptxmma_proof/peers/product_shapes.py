@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ptxmma.catalog.products import product_rules
 from ptxmma.model import Facts, TensorProducts, matches
-from ptxmma_proof.peers.headers import Cutlass
+from ptxmma_proof.peers.sources import Source
 
 _OPERATIONS, _TRAITS = "cute/arch/mma_sm100_umma.hpp", "cute/atom/mma_traits_sm100.hpp"
 #: TVM's checks below its checkout.
@@ -53,9 +53,9 @@ class Difference(NamedTuple):
     only_ours: Sizes
 
 
-def cute(cutlass: Cutlass) -> Iterator[Allowed]:
+def cute(cutlass: Source) -> Iterator[Allowed]:
     """The shapes that the assertions of CuTe's atoms allow."""
-    text, traits = ((cutlass.include / file).read_text(encoding="utf-8") for file in (_OPERATIONS, _TRAITS))
+    text, traits = ((cutlass.folder / file).read_text(encoding="utf-8") for file in (_OPERATIONS, _TRAITS))
     starts = [*_STRUCT.finditer(text)]
     for start, end in zip(starts, [*(each.start() for each in starts[1:]), len(text)], strict=True):
         name, body = start[1], text[start.end() : end]

@@ -7,40 +7,28 @@ sources say.
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib.metadata
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-PACKAGE = "triton"
+from ptxmma_proof.peers import sources
+from ptxmma_proof.peers.sources import Source
+
+PACKAGE, _FOLDER = "triton", "triton/_C"
 #: The numbers that each bit of an input adds to the row and to the column; (0, 0) for a bit that moves nothing.
 Bases = Sequence[Sequence[int]]
 
 
-class Triton(NamedTuple):
-    """The installed package: its version and its library."""
+def find() -> Source:
+    """Return the installed package, with the folder of its library.
 
-    version: str
-    library: Path
-
-    def digest(self) -> str:
-        """SHA-256 of the library."""
-        return hashlib.sha256(self.library.read_bytes()).hexdigest()
-
-
-def installed() -> Triton | None:
-    """The installed package, or None."""
-    try:
-        package = importlib.metadata.distribution(PACKAGE)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    library = next(file for file in package.files or () if file.name.startswith("libtriton"))
-    return Triton(package.version, Path(str(library.locate())))
+    Raises:
+        MissingPeerError: it is not installed.
+    """
+    return sources.installed("Triton", PACKAGE, _FOLDER, "libtriton.*")
 
 
 @functools.cache

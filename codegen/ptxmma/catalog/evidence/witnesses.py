@@ -66,6 +66,20 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     totals: dict[str, Count]
 
 
+class Tally(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The definitions of one peer that were compared with the database.
+
+    Attributes:
+        compared: all of them.
+        differing: the number of those that differ.
+        settled: the number of differing ones on which the verdict is not open.
+    """
+
+    compared: Count
+    differing: Count
+    settled: Count
+
+
 class Run(Record, frozen=True, kw_only=True):
     """The first line: who was asked, and what came of it in total.
 
@@ -76,6 +90,7 @@ class Run(Record, frozen=True, kw_only=True):
         targets: that were asked about.
         totals: numbers for the pages, by name: ``{"answers": 4567890}``.
         families: the numbers of each family that can be asked about alone; the totals are their sums.
+        peers: the tally of each other project that was compared.
     """
 
     date: str
@@ -84,6 +99,7 @@ class Run(Record, frozen=True, kw_only=True):
     targets: tuple[str, ...] = ()
     totals: dict[str, Count]
     families: dict[str, Part] = msgspec.field(default_factory=dict)
+    peers: dict[str, Tally] = msgspec.field(default_factory=dict)
 
 
 class Answer(Record, frozen=True, kw_only=True):
@@ -180,14 +196,47 @@ class Laid(Record, frozen=True, kw_only=True):
     differ: tuple[str, ...] = ()
 
 
-class Difference(Record, frozen=True, kw_only=True):
-    """A difference between a peer and the database, with its reason."""
+class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A report of a fault, for the maintainers of the project that has it.
 
-    subjects: tuple[str, ...]  # definitions, layouts in shared memory, fields
+    Attributes:
+        title: the fault in one line.
+        input: the minimal input that shows it.
+        expected: the right result, and what comes instead.
+        source: the section of the manual, the assembler or the chip that says so.
+    """
+
+    title: str
+    input: str
+    expected: str
+    source: str
+
+
+class Difference(Record, frozen=True, kw_only=True):
+    """A difference between a peer and the database, with the verdict on it.
+
+    Attributes:
+        peer: the project.
+        subjects: its definitions, forms or fields that differ in the same way.
+        operand: the operand or the fact that differs: ``"b"``, ``"targets"``, ``"sizes"``.
+        theirs: the peer's answer, for layouts at the first place that differs.
+        ours: the database's answer.
+        right: who is right: ``"both"`` where the peer leaves out or forbids what it need not have, ``"open"`` where no source and no chip
+            says, and empty before there is a verdict.
+        why: the reason of the verdict.
+        answers: the answers of assemblers; these sightings are about no erratum.
+        report: for a fault of the peer.
+    """
+
+    peer: str
+    subjects: tuple[str, ...]
     operand: str
-    theirs: str  # the peer's answer for the first place that differs
+    theirs: str
     ours: str
-    why: str
+    right: Literal["", "ours", "theirs", "both", "open"] = ""
+    why: str = ""
+    answers: tuple[Sighting, ...] = ()
+    report: Report | None = None
 
 
 class Unknown(Record, frozen=True, kw_only=True):
@@ -204,7 +253,7 @@ class Sighting(Record, frozen=True, kw_only=True):
     other instructions of the family, on these targets, with this answer.
 
     Attributes:
-        erratum: its id.
+        erratum: its id; empty where the question is about a difference to another project.
         tool: ``"ptxas 12.0 to 13.5"``: every pinned release in between that knows the target; ``"H200"``.
         targets: the targets of the module, each with this answer: ``("sm_90a",)``.
         ptx: the version of the module; empty for the newest version that each release supports.

@@ -15,6 +15,7 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, tensor_functions
 from ptxmma.generator.emit.docs import (
     descriptor_pages,
+    difference_page,
     errata_page,
     evidence_pages,
     family,
@@ -101,8 +102,7 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: S
         yield "descriptors", "descriptors", descriptor_pages.descriptors(spec, spec.shared_memory, gallery, proof)
         yield "swizzles", "swizzles", descriptor_pages.swizzles(spec, spec.shared_memory, gallery)
     for memory in spec.tensor_memories:
-        witness = sources.get(witnesses.TENSOR_MEMORY)
-        yield tensor_functions.module(memory), "tensor_memory", tensor_page.page(memory, placed, gallery, summary, witness)
+        yield tensor_functions.module(memory), "tensor_memory", tensor_page.page(memory, placed, gallery, summary)
     if any(each.describes == "instruction" for each in spec.descriptors):
         yield (
             "instruction_descriptors",
@@ -123,3 +123,4 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: S
         yield "evidence", "evidence", evidence_pages.evidence_page(catalog, sources, summary)
         if sources[witnesses.PEERS].run is not None:
             yield "peers", "peers", evidence_pages.peers(sources[witnesses.PEERS])
+        yield "differences", "differences", difference_page.page(sources.values())

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ptxmma.catalog.evidence import Evidence, LayoutEvidence, Summary, witnesses
-from ptxmma.catalog.evidence.witnesses import Difference, Memory, Observation, Tool, Unknown, Witness
+from ptxmma.catalog.evidence.witnesses import Memory, Observation, Tool, Unknown, Witness
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.model import InstructionSet
@@ -155,12 +155,6 @@ def peers(witness: Witness) -> dict[str, Any]:
         "date": rest.text(witness.run.date),
         "tools": witness_table(witness.run.tools, without=("date",)),
         "totals": rest.totals(witness.run),
-        "differences": struct_tables.table(
-            witness.of(Difference),
-            titles={"subjects": "What", "theirs": "The peer says", "ours": "We say"},
-            cells={"subjects": lambda difference: "\n\n".join(map(rest.code, difference.subjects))},
-            code=("operand",),
-        ),
         "unknown": struct_tables.table(witness.of(Unknown), code=("instruction",)),
     }
 

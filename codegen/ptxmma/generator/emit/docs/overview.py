@@ -18,7 +18,7 @@ from ptxmma.model import InstructionSet, Spec, Version
 
 
 #: Pages that the site lists beside its guides.
-ELSEWHERE = ("errata", "evidence", "rules")
+ELSEWHERE = ("errata", "evidence", "differences", "rules")
 
 #: The rows of forms of each instruction.
 Forms = Mapping[str, Sequence[family.Row]]

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ptxmma.catalog.evidence import Summary
-from ptxmma.catalog.evidence.witnesses import Difference, Witness
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
@@ -139,8 +138,8 @@ _NARROW = 64
 # --- the page --------------------------------------------------------------------------------------------------------------
 
 
-def page(memory: Space, uses: Sequence[TensorUse], gallery: Gallery, summary: Summary, witness: Witness | None) -> dict[str, Any]:
-    """The values for the page's template; ``witness`` are the peers, where they were asked."""
+def page(memory: Space, uses: Sequence[TensorUse], gallery: Gallery, summary: Summary) -> dict[str, Any]:
+    """The values for the page's template."""
     largest: dict[tuple[str, int], TensorUse] = {}
     for use in sorted(uses, key=lambda each: -each.size):
         largest.setdefault((use.places.layout.name, use.blocks), use)
@@ -158,12 +157,6 @@ def page(memory: Space, uses: Sequence[TensorUse], gallery: Gallery, summary: Su
             | {"witnesses": evidence_pages.agreement([summary.of_layout(layout.name)])}
             for layout in memory.layouts
         ],
-        "differences": struct_tables.table(
-            witness.of(Difference) if witness is not None else (),
-            titles={"subjects": "Definitions of the peer", "theirs": "The peer", "ours": "ptxmma"},
-            cells={"subjects": lambda difference: "\n\n".join(map(rest.code, difference.subjects))},
-            code=("operand",),
-        ),
         "notes": instruction_tables.statements(memory.notes),
         "source": rest.source(memory.source),
     }
