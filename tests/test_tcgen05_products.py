@@ -441,7 +441,7 @@ def test_descriptors_of_k_96_go_on_at_an_address(cxx: str, tmp_path: Path) -> No
         ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, "
          "256>::bytes", "does not read such an A"),
         ("Half::b_atom_tile<256, 16>::bytes", "only tf32 has tiles with the 128-byte swizzle of 32-byte atoms: take b_tile"),
-        ("P<shape<128, 256>>::a_atom_tile<128, 4>::bytes", "the depth of a tile is a multiple of that of an instruction"),
+        ("P<shape<128, 256>>::a_atom_tile<128, 4>::bytes", "the depth of a tile is a multiple of an instruction's depth"),
         ("Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 128>::type", "inaccessible|private"),
         ("+Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 64>::box_inner", "inaccessible|private"),
         ("+Padded::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 64>::transaction_bytes", "inaccessible|private"),

@@ -13,7 +13,7 @@
  * SMALL BLOCKS BECOME ZEROS where the type of the factors has a small range: factors of ue4m3 reach
  * from 0.001953125 to 448.0, and a block of e2m1 whose largest magnitude is 0.005859375 times the
  * tensor scale or less has a factor of zero, and all its elements are zeros; PTXMMA_OK is returned.
- * `tensor_scale` is no option there: 1 is a tensor scale as any other. Take the one that
+ * `tensor_scale` is not optional there: 1 is a tensor scale as any other. Take the one that
  * ptxmma_tensor_scale_e2m1_ue4m3() gives for the whole matrix, and give it to both directions.
  * Python gives the same bits for the same tensor scale; only without one, which C cannot say, does
  * it refuse such blocks. Blocks whose factor would round to more than the largest are an error,
@@ -26,7 +26,7 @@
  * rows / block x cols). Device code needs IEEE division and subnormal numbers, which nvcc gives
  * unless --use_fast_math takes them away. To pad, copy the matrix to a zeroed one of the next multiple
  * of the block along the axis (and of 2 columns where elements have 4 bits): zeros change no factor
- * but those of blocks of nothing else. Sections are of PTX ISA 9.1 where nothing else is said.
+ * but the factors of blocks of nothing else. Sections are of PTX ISA 9.1 where nothing else is said.
  *
  * - MXFP8 with E4M3 elements: e4m3 elements, a factor of ue8m0 for each 32. Source: OCP MX v1.0,
  * table 1.
@@ -352,7 +352,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e4m3_ue8m0(const float *values, size_t r
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e4m3_ue8m0 does, _RANGE also for a code with bits
- * above those of its type; nothing is written then.
+ * beyond its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e4m3_ue8m0(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
@@ -438,7 +438,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e5m2_ue8m0(const float *values, size_t r
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e5m2_ue8m0 does, _RANGE also for a code with bits
- * above those of its type; nothing is written then.
+ * beyond its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e5m2_ue8m0(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
@@ -524,7 +524,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e3m2_ue8m0(const float *values, size_t r
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e3m2_ue8m0 does, _RANGE also for a code with bits
- * above those of its type; nothing is written then.
+ * beyond its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e3m2_ue8m0(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
@@ -612,7 +612,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m3_ue8m0(const float *values, size_t r
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e2m3_ue8m0 does, _RANGE also for a code with bits
- * above those of its type; nothing is written then.
+ * beyond its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m3_ue8m0(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
@@ -701,7 +701,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue8m0(const float *values, size_t r
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e2m1_ue8m0 does, _RANGE also for a code with bits
- * above those of its type; nothing is written then.
+ * beyond its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m1_ue8m0(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
@@ -818,7 +818,7 @@ PTXMMA_FN ptxmma_status ptxmma_quantise_e2m1_ue4m3(const float *values, size_t r
  * A scale factor that is a NaN makes its whole block NaNs.
  *
  * Returns PTXMMA_ERROR_NULL, _SIZE, _MULTIPLE or _RANGE as ptxmma_quantise_e2m1_ue4m3 does, _RANGE also for a code with bits
- * above those of its type; nothing is written then.
+ * beyond its type; nothing is written then.
  */
 PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m1_ue4m3(const uint8_t *elements, const uint8_t *scales,
     size_t rows, size_t cols, size_t block, uint32_t axis, float tensor_scale, float *values) {
@@ -842,7 +842,7 @@ PTXMMA_FN ptxmma_status ptxmma_dequantise_e2m1_ue4m3(const uint8_t *elements, co
 /* ---- scale factors in registers ------------------------------------------------------------- */
 
 /*
- * The register of one thread, and those of all. The factor of a row of A, or of a column of B,
+ * The register of one thread, and the registers of all. The factor of a row of A, or of a column of B,
  * and of a block is read from scales[row * stride + block * block_stride]: for the scales above, of
  * A (axis 1) the strides are cols / block and 1, of B (axis 0) they are 1 and cols. Bytes that the ids
  * do not select are 0.

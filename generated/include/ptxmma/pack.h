@@ -5,7 +5,7 @@
  * Elements of matrices in memory, one by one and by registers; for the headers of the families.
  *
  * `at` and `step` count elements. Elements of fewer than 8 bits are packed, low bits first. Host code
- * needs no alignment; device code needs that of the elements. On the device two threads must not
+ * needs no alignment; device code needs the elements' alignment. On the device two threads must not
  * store elements of one byte at the same time.
  */
 #ifndef PTXMMA_PACK_H

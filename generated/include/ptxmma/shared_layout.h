@@ -274,7 +274,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_measure(const ptxmma_shared_layo
   return PTXMMA_OK;
 }
 
-/** Sets the strides of a layout to those of an image without any padding. */
+/** Sets the strides of a layout to the strides of an image without any padding. */
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_close(ptxmma_shared_layout *layout) {
   ptxmma_shared_cut cut = ptxmma_shared_no_cut();
   const ptxmma_status status = ptxmma_shared_cut_of(layout, &cut);

@@ -19,8 +19,8 @@
 /* ---- swizzles ------------------------------------------------------------------------------- */
 
 /**
- * Swizzle modes, as descriptors of wgmma encode them; those of tcgen05 have other numbers. The last
- * ones, which only these read, have numbers that no descriptor of wgmma holds.
+ * Swizzle modes, as descriptors of wgmma encode them; the descriptors of tcgen05 have other
+ * numbers. The last ones, which only these read, have numbers that no descriptor of wgmma holds.
  */
 typedef enum ptxmma_swizzle {
   /** no swizzle (interleaved) */
@@ -35,7 +35,7 @@ typedef enum ptxmma_swizzle {
   PTXMMA_SWIZZLE_128B_ATOM_32B = 4
 } ptxmma_swizzle;
 
-/** Which dimension of a matrix is contiguous in shared memory: k, or that of its rows (A) or columns (B). */
+/** Which dimension of a matrix is contiguous in shared memory: k, or the dimension of its rows (A) or columns (B). */
 typedef enum ptxmma_majorness {
   PTXMMA_MAJORNESS_K,
   PTXMMA_MAJORNESS_MN

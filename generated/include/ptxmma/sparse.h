@@ -10,15 +10,15 @@
  * metadata, row-major: a field of 4 bits for each chunk, the earlier of two in the low half of a
  * byte.
  *
- * Strides of matrices and values count elements, those of metadata bytes. Functions check everything
+ * Strides of matrices and values count elements, strides of metadata bytes. Functions check everything
  * before they write: one that returns an error has written no result. Where an element or a field is
  * at fault, `place` (may be null) gives the first one, by rows and then by chunks.
  *
  * Arguments: PTXMMA_ERROR_NULL for a null pointer; PTXMMA_ERROR_MULTIPLE for columns that are not a
  * multiple of the chunk (check, prune) or of two chunks (compress, decompress); PTXMMA_ERROR_SIZE for
  * a size of zero, a stride shorter than its row, and what size_t cannot count; PTXMMA_ERROR_ALIGNMENT
- * for a row that does not end with a byte; PTXMMA_ERROR_RANGE for an element with bits above those of
- * its type, and for a result at the address of its input with another stride. To pad, copy the rows
+ * for a row that does not end with a byte; PTXMMA_ERROR_RANGE for an element with bits beyond its
+ * type, and for a result at the address of its input with another stride. To pad, copy the rows
  * to a zeroed matrix with the next multiple of columns: chunks of zeros fit every pattern, and rows
  * of zeros and columns of zeros add nothing to a product.
  *
@@ -73,7 +73,7 @@ typedef struct ptxmma_sparse_kind {
   uint64_t fields;         /**< bits 4 s to 4 s + 3: the field for set s, as listed above */
   uint64_t tops;           /**< the top bit of each unit of a chunk */
   uint64_t significant;    /**< the bits of a chunk that make a unit other than zero */
-  uint64_t unused;         /**< the bits of a chunk above those of its elements */
+  uint64_t unused;         /**< the bits of a chunk above its elements */
   uint64_t magnitude_mask; /**< the bits of an element without a float's sign */
   uint64_t sign;           /**< the sign of a signed integer */
   uint64_t not_finite;     /**< infinities and NaNs have this magnitude or more */

@@ -4,7 +4,7 @@
  * @file
  * Tensor memory: addresses, and where the operands of instructions lie in it.
  *
- * Lanes and columns count from those of the operand's address; `bit` is the lowest bit of an element in its
+ * Lanes and columns count from the operand's address; `bit` is the lowest bit of an element in its
  * cell of 32 bits, and `cta` the CTA of a pair. A coordinate without a function is 0. Functions named
  * after an axis of the operand go back. Nothing is checked.
  * Source: 9.7.16.1 of PTX ISA 9.1.

@@ -35,7 +35,7 @@
 #define PTXMMA_TARGETS_SM_90A UINT64_C(0x200)
 #define PTXMMA_TARGETS_SM_72 UINT64_C(0x7ffffffe)
 
-/* Families: their names, and those of the extents and element types in their lists. */
+/* Families: their names, and the names of the extents and element types in their lists. */
 #define PTXMMA_FAMILY_cp_async "cp.async"
 #define PTXMMA_EXTENTS_cp_async "least"
 #define PTXMMA_TYPES_cp_async ""

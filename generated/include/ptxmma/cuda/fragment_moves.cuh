@@ -2,7 +2,7 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 //
 // Fragments between registers and tiles of shared memory, and from one product to the next.  Which thread gives which address follows
-// from the layouts, at compile time: that of the fragment after those of the matrices that ldmatrix and stmatrix move.
+// from the layouts, at compile time: the fragment's layout after the layouts of the matrices that ldmatrix and stmatrix move.
 //
 //   load_fragment<Multiply::a, A>(a, start_of_a, lane, row, k);             // ldmatrix, transposed where the tile is MN-major
 //   store_fragment<Multiply::d, D>(start_of_d, packed, lane);               // stmatrix: elements of 16 bits, two in a register
@@ -387,7 +387,7 @@ PTXMMA_CONSTEXPR_FN uint32_t registers_in(uint32_t columns) {
 // move as such.
 template <class Fragment, uint32_t Count, class Register, uint32_t Size>
 __device__ __forceinline__ auto columns(Register (&registers)[Size], uint32_t first) -> Register (&)[detail::registers_in<Fragment>(Count)] {
-  static_assert(Fragment::layout::result, "ptxmma: columns are those of a result");
+  static_assert(Fragment::layout::result, "ptxmma: only columns of a result can be taken");
   static_assert(detail::elements_in<Fragment>(Count, 0) == detail::elements_in<Fragment>(Count, 31),
                 "ptxmma: all threads hold as many elements of the columns");
   return reinterpret_cast<Register(&)[detail::registers_in<Fragment>(Count)]>(registers[detail::registers_in<Fragment>(first)]);

@@ -105,12 +105,12 @@ struct shared_tile {
   static_assert(
       measures.status != PTXMMA_ERROR_SIZE,
       "ptxmma: a tile has elements, and ends below address 262144, which is as far as descriptors reach");
-  static_assert(Depth % Step == 0, "ptxmma: the depth of a tile is a multiple of that of an instruction");
+  static_assert(Depth % Step == 0, "ptxmma: the depth of a tile is a multiple of an instruction's depth");
 
   // Bytes from the start of the tile to the byte in which element (x, k) starts.
   PTXMMA_MEMBER uint32_t offset(uint32_t x, uint32_t k) { return ptxmma_swizzle_address(Swizzle, unswizzled(x, k), 0); }
 
-  // The first element of a box along x and k, counted from that of the tile: coordinates for TMA.
+  // The first element of a box along x and k, counted from the first of the tile: coordinates for TMA.
   PTXMMA_MEMBER uint32_t box_x(uint32_t box) { return Majorness == PTXMMA_MAJORNESS_K ? outer(box) : inner(box); }
   PTXMMA_MEMBER uint32_t box_k(uint32_t box) { return Majorness == PTXMMA_MAJORNESS_K ? inner(box) : outer(box); }
 

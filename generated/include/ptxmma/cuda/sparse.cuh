@@ -15,7 +15,7 @@
 // Addresses and strides (in elements; of metadata in bytes) are aligned to what is loaded and stored at once: the matrix to 16 bytes,
 // values to 8 (to 16 where metadata goes to registers that describe 32 neighbouring bytes), row-major metadata to the bytes of metadata
 // that 16 bytes of the matrix have (1, 2 or 4), registers to 4, `fault` to 8.  The stride of a single row does not matter.
-// Matrix, values, metadata and fault must not overlap; that is not checked.  Elements have no bits above those of their type; that is
+// Matrix, values, metadata and fault must not overlap; that is not checked.  Elements have no bits beyond their type; that is
 // not checked either: <ptxmma/sparse.h> does.
 //
 // The result is cudaErrorInvalidValue or cudaErrorMisalignedAddress where a size or an address is wrong, and nothing is launched; else
@@ -376,7 +376,7 @@ struct parameter {
   typedef Type type;
 };
 
-// Launches a kernel; unlike cudaGetLastError(), the result is that of this launch.
+// Launches a kernel; unlike cudaGetLastError(), the result is about this launch alone.
 template <class... Parameters>
 cudaError_t launch(
     void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads, cudaStream_t stream, typename parameter<Parameters>::type... arguments) {

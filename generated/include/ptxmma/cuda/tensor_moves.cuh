@@ -90,7 +90,7 @@ struct accumulator_part {
   using register_type = typename detail::accumulator_register<typename Product::d_type>::type;
   using type = register_type[registers];
 
-  // The row and the column of D that element i of a thread is, of a pair those of the CTA with this rank; `first` as in `load`.
+  // The row and the column of D that element i of a thread is, in a pair, of the CTA with this rank; `first` as in `load`.
   PTXMMA_MEMBER uint32_t row(uint32_t thread, uint32_t i, uint32_t cta = 0) {
     return Product::d_row(cta, lane_of(thread, i), loads::col(thread % 32, i));
   }
